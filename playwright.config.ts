@@ -4,6 +4,8 @@ import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 
 const port = Number(process.env.HALFBYTE_PORT ?? 4173)
+// Nothing that Node programs download here is stored in the home folder of whoever runs them.
+process.env.HALFBYTE_NO_STORE = '1'
 
 const serve = (at: number, isolation: 'on' | 'off') => ({
   command: `node e2e/page-server.ts ${at} ${isolation}`,

@@ -41,9 +41,9 @@ export default defineConfig({
     target: 'es2022',
     outDir: 'dist',
     emptyOutDir: false,
-    // Applications minify what they ship; in the package, readable stack traces are worth more.
+    // Applications minify what they ship. In the package, readable stack traces are worth more, and need no
+    // source maps, which would more than double its size.
     minify: false,
-    sourcemap: true,
     modulePreload: false,
     reportCompressedSize: false,
     // Without this mode, Vite wraps each `import()` with code for its own pages.

@@ -20,14 +20,18 @@ const LONG = [
   'src/tools/cli/compress/**/*.test.ts',
   'lab/bench/**/*.test.ts',
   'scripts/make/**/*.test.ts',
-  'scripts/package/runtimes.test.ts',
+  'scripts/package/{audit,runtimes,guide/shell}.test.ts',
   'test/fuzz/**/*.test.ts',
   'test/conformance/{compress,onnx/control,pools,transformers}/**/*.test.ts',
   'test/conformance/{matrix,families,random-models,transformers}.test.ts',
 ]
 
+/** Nothing that tests download is stored in the home folder of whoever runs them. */
+const env = { HALFBYTE_NO_STORE: '1' }
+
 const shared = {
   environment: 'node',
+  env,
   setupFiles: ['property-seed', 'restore-globals', 'rare-families'].map((name) => `scripts/test/${name}.ts`),
   // Timeouts for tests that hang. They must not be reached on a slow machine: tests bound work in steps, not
   // time.
@@ -74,7 +78,7 @@ export default defineConfig({
           // run.test.ts needs threads that share memory, which native kernels do not support.
           include: ['wasm/**/*.test.ts', 'src/core/generate/sampler/logit-rows.test.ts'],
           exclude: ['wasm/core/run.test.ts'],
-          env: { HALFBYTE_KERNELS: 'native' },
+          env: { ...env, HALFBYTE_KERNELS: 'native' },
         },
       },
       {

@@ -1,6 +1,6 @@
-// The entity tables of web pages, which Markdown and the reader of documents both use. In a chunk that both
-// share they would compress worse, by half a kilobyte of what loads before the first message. So the reader,
-// which loads with the first document, has its own.
+// The entity tables of web pages, which both Markdown and the document reader use. In a chunk shared by both,
+// they would compress worse: half a kilobyte more would load before the first message. So the reader, which
+// loads with the first document, gets a copy of its own.
 import type { Plugin } from 'vite'
 
 const MARK = '?apart'

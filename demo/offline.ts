@@ -8,8 +8,8 @@ import { PACKS } from './packs.ts'
 
 const WORKER = 'sw.js'
 /**
- * Not everyone needs these: one of four modules, one of the models, measurements, code and formula libraries,
- * documents, the search model, large icons.
+ * Files that only some visitors need: one of four modules, one of the models, measurements, code and formula
+ * libraries, documents, the search model, large icons.
  */
 const LATER =
   /\.(hbm|wasm)$|roofline|measure-ops|highlight|formulas|\/language-|pdf|docx|html-text|markup|search-model|icon-(512|maskable)/
@@ -60,7 +60,8 @@ export function offline(source: string): Plugin {
 function mark(file: string, version: string): void {
   const page = readFileSync(file, 'utf8')
   const at = page.indexOf('<meta name="viewport"')
-  if (at < 0) throw new Error(`${file} has no <meta name="viewport">, before which the build's mark belongs`)
+  if (at < 0)
+    throw new Error(`${file} has no <meta name="viewport">, before which the build's mark is inserted`)
   writeFileSync(file, `${page.slice(0, at)}<meta name="build" content="${version}" />\n    ${page.slice(at)}`)
 }
 

@@ -1,6 +1,6 @@
-// Made packs. In: a folder that `npm run make` fills. Out: a module that lists its packs, and the packs as
-// files of the page. They are not assets: a rebuilt page finds stored packs under the same address, and the
-// service worker leaves them to the engine's own store.
+// The page's packs. In: a folder that `npm run make` fills. Out: a module that lists its packs, and the packs
+// as files of the page. They are not assets: a rebuilt page finds stored packs under the same address, and
+// the service worker leaves them to the engine's own store.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Plugin } from 'vite'
@@ -39,7 +39,7 @@ function cardOf(path: string): PackCard {
   return card as PackCard
 }
 
-/** Without packs this is an empty list, which costs almost nothing. */
+/** Without packs, this is an empty list, which costs almost nothing. */
 function moduleOf(packs: readonly PagePack[]): string {
   const models = packs.map(({ languages, licence, source, ...others }) => ({
     ...others,

@@ -1,4 +1,4 @@
-// In: demo/ and, through relative imports, src/. Out: a build/demo with the chat and roofline pages and a
+// In: demo/ and, through relative imports, src/. Out: build/demo with the chat and roofline pages and a
 // service worker, or a development server.
 //
 // HALFBYTE_ISOLATION=off serves without COOP and COEP, like most pages that embed something: no shared memory
@@ -56,7 +56,7 @@ export default defineConfig({
     rolldownOptions: {
       input: [path('./index.html'), path('./roofline.html')],
       output: {
-        // offline.ts knows the languages by this prefix.
+        // offline.ts recognises the language files by this prefix.
         chunkFileNames: ({ facadeModuleId }) =>
           facadeModuleId?.includes('/words/languages/')
             ? 'assets/language-[name]-[hash].js'
@@ -89,7 +89,7 @@ export default defineConfig({
     // As data URLs, wasm modules and models could not be streamed or cached on their own.
     assetsInlineLimit: 0,
     reportCompressedSize: false,
-    // The page itself lists the files it needs: finding them out in a script costs a slow phone a tenth of a
+    // The page itself lists the files it needs: determining them in a script costs a slow phone a tenth of a
     // second.
     modulePreload: { polyfill: false, resolveDependencies: () => [] },
   },

@@ -1,5 +1,5 @@
-// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs in development and built,
-// isolated and not.
+// Bundlers. In: the packed package in a fresh Vite app. Out: whether it runs in the dev server and in the
+// build, isolated and not.
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test as base, expect, type Page } from '@playwright/test'

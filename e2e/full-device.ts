@@ -1,5 +1,5 @@
-// A full device. In: a page. Out: the same page, whose origin can store nothing more, or once again as much
-// as the browser allows.
+// A full device. In: a page. Out: the same page, whose origin cannot store anything more, until it is allowed
+// to again.
 import type { CDPSession, Page } from '@playwright/test'
 
 /** Enough bytes for the page's empty databases. */

@@ -1,5 +1,5 @@
-// The perf suite. In: a model that takes seconds. Out: whether the suite measures Halfbyte in a browser,
-// saves its results, and resumes from them.
+// The perf suite. In: a model that takes seconds to measure. Out: whether the suite measures Halfbyte in a
+// browser, saves its results, and resumes from them.
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

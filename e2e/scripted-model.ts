@@ -1,5 +1,5 @@
 // Scripted models: the files of a small Llama whose weights make it generate a marked thought, an answer and
-// the end of its turn, whatever it is asked.
+// the end of its turn, regardless of the prompt.
 import { gain, layersOf, type ModelFile, modelFolder, SHAPE, vocabularyOf } from './model-folder.ts'
 
 /** Values in f16. */

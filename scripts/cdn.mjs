@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { escaped } from './package/ascii.mjs'
 import { recordPackages } from './package/notices.mjs'
-import { escaped } from './package/source-maps.mjs'
 import { root } from './pinned-node.mjs'
 
 /** The widget's texts, one file for each language. */
@@ -75,7 +75,7 @@ export const READERS = {
   'encoders.js': 'src/encoders/graph/script.ts',
 }
 
-/** Writes a single self-contained script and its source map into a folder of the repository. */
+/** Writes a single self-contained script into a folder of the repository. */
 async function buildAlone(folder, fileName, source) {
   const { build } = await import('vite')
   const { packageUrls } = await import('./package/package-urls.mjs')
@@ -89,7 +89,6 @@ async function buildAlone(folder, fileName, source) {
     build: {
       write: false,
       outDir: folder,
-      sourcemap: 'hidden',
       target: 'es2022',
       minify: true,
       modulePreload: false,
@@ -101,15 +100,9 @@ async function buildAlone(folder, fileName, source) {
       },
     },
   })
-  const scripts = output.filter(({ type }) => type === 'chunk')
-  if (scripts.length !== 1 || output.length > 2)
-    throw new Error(`${fileName} is not one script and its map: ${output.map((file) => file.fileName)}`)
-  const { code, map } = escaped(scripts[0])
-  const path = join(root, folder, fileName)
-  // A map of a library, which nobody debugs here, would be twice as large as its code.
-  if (SHARED_WORKERS[basename(fileName)] !== undefined) return writeFileSync(path, code)
-  writeFileSync(path, `${code.trimEnd()}\n//# sourceMappingURL=${basename(fileName)}.map\n`)
-  writeFileSync(`${path}.map`, JSON.stringify(map))
+  if (output.length !== 1)
+    throw new Error(`${fileName} is not one script: ${output.map((file) => file.fileName)}`)
+  writeFileSync(join(root, folder, fileName), escaped(output[0].code))
 }
 
 /** Builds dist/readers, which must exist before anything that names its files is built. */
@@ -141,16 +134,9 @@ export async function buildCdn() {
   writeFileSync(join(folder, 'integrity.json'), `${JSON.stringify(integrityOf(folder, names), null, 2)}\n`)
 }
 
-/** This folder is one level deeper than the originals', so the maps' source paths need one more `../`. */
 function copyReaders(folder) {
   mkdirSync(folder, { recursive: true })
-  for (const name of Object.keys(READERS)) {
-    const from = join(root, 'dist/readers', name)
-    cpSync(from, join(folder, name))
-    const map = JSON.parse(readFileSync(`${from}.map`, 'utf8'))
-    const sources = map.sources.map((source) => `../${source}`)
-    writeFileSync(join(folder, `${name}.map`), JSON.stringify({ ...map, sources }))
-  }
+  for (const name of Object.keys(READERS)) cpSync(join(root, 'dist/readers', name), join(folder, name))
 }
 
 /** Values for `integrity` attributes, by path from dist/cdn. */

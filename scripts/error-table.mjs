@@ -17,9 +17,9 @@ export function errorPage() {
   })
   return `# Errors
 
-Everything that Halfbyte throws on purpose is a \`HalfbyteError\`. Its \`code\` is one of these, its \`message\` is a sentence with the
-numbers and the next step, and its \`detail\` holds the numbers and names by themselves. An abort is not an error of ours: it
-rejects with the reason of its signal.
+Everything that Halfbyte throws on purpose is a \`HalfbyteError\`. Its \`code\` is one of these, its \`message\` is a
+sentence with the numbers and the next step, and its \`detail\` contains the numbers and names themselves. An abort is
+not such an error: the call rejects with the signal's reason.
 
 | code | cause | what to do |
 |---|---|---|

@@ -186,7 +186,7 @@ console.log(JSON.stringify([
   expect(found).toEqual(['format', 'format', 'unsupported', 'AbortError', 'format'])
 })
 
-/** The first supported Node version with the feature whose comment in Node's types this is. */
+/** The first supported Node version with a feature, according to its comment in Node's types. */
 const since = (comment: string): number[] | undefined =>
   [...(/@since (.*)/.exec(comment)?.[1] ?? '').matchAll(/v(\d+)\.(\d+)/g)]
     .map(([, major, minor]) => [Number(major), Number(minor)])

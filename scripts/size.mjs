@@ -100,7 +100,7 @@ const widgetRow = (modules) => ({
   budget: budget.widget.total,
 })
 
-/** A page in another language than English downloads one of these besides. */
+/** A page in a language other than English also downloads one of these. */
 const languageRow = () => {
   const folder = join(root, 'dist/cdn/languages')
   const scripts = existsSync(folder) ? readdirSync(folder).filter((name) => name.endsWith('.js')) : []

@@ -45,7 +45,7 @@ const FORBIDDEN: readonly { pattern: RegExp; instead: string; allowed: Readonly<
         'core/formats/safetensors/sentencepiece.ts': 1,
         'core/formats/safetensors/safetensors.ts': 3,
         'core/store/address.ts': 3,
-        'core/store/device/opfs.ts': 2,
+        'core/store/device/model-store.ts': 2,
         'core/store/device/notes.ts': 1,
         'core/store/download/request.ts': 7,
         'core/store/download/retry.ts': 1,

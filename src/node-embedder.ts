@@ -1,4 +1,5 @@
-// `halfbyte/embedder` in Node, where encoders run in this process. The package's condition `node` leads here.
+// `halfbyte/embedder` in Node, where encoders run in this process. The package's export condition `node`
+// selects this file.
 import { Embedder } from './encoders/embedder/embedder.ts'
 import { loadEmbedder } from './tools/cli/models/node-models.ts'
 

@@ -2,9 +2,9 @@
 // option or a value that does not exist.
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { checkedLoad } from './engine/api/request/load-options.ts'
+import { newProgram } from './tools/cli/program.ts'
 
 const SRC = import.meta.dirname
 const filesIn = (folder: string) =>
@@ -41,16 +41,8 @@ const wrongValues = ({ path, text }: Sentence): string[] =>
   })
 
 /** Flags of every command of the command line. */
-async function flagsOfCommands(): Promise<Set<string>> {
-  const commands: Command[] = []
-  const paths = ['commands', 'compress', 'serve'].flatMap((folder) =>
-    filesIn(`tools/cli/${folder}`).map((name) => [folder, name.replace(/\.ts$/, '')]),
-  )
-  for (const [folder, name] of paths) {
-    const exports: Readonly<Record<string, unknown>> = await import(`./tools/cli/${folder}/${name}.ts`)
-    for (const [exported, make] of Object.entries(exports))
-      if (/Commands?$/.test(exported) && typeof make === 'function') commands.push(...[make()].flat())
-  }
+function flagsOfCommands(): Set<string> {
+  const { commands } = newProgram()
   expect(commands.length).toBeGreaterThan(12)
   const own = commands.flatMap(({ options }) => options.map(({ long }) => long ?? ''))
   return new Set([...own, '--help', '--version'])
@@ -66,8 +58,8 @@ describe('an error message', () => {
     expect(SENTENCES.flatMap(wrongValues)).toEqual([])
   })
 
-  test('names only existing flags', async () => {
-    const flags = await flagsOfCommands()
+  test('names only existing flags', () => {
+    const flags = flagsOfCommands()
     const named = SENTENCES.flatMap(({ path, text }) =>
       [...text.matchAll(FLAG)]
         .filter(

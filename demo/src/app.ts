@@ -46,7 +46,7 @@ const DIALOGS = {
 const MAX_WAIT = 3000
 /** See `#parts`. */
 const PARTS = 4
-/** The width from which the conversation list fits beside the chat. The style sheet has the same value. */
+/** The width from which the conversation list fits next to the chat. The style sheet has the same value. */
 const WIDE = '(min-width: 64rem)'
 
 export class ChatApp extends LitElement {
@@ -181,7 +181,7 @@ export class ChatApp extends LitElement {
     }
     if (this.#wide.matches) await this.#chat.parts.load(DIALOGS['conversation-drawer'])
     replaceShell(this)
-    // On a phone this would open the keyboard.
+    // On a phone, this would open the keyboard.
     if (!isTouch()) this.querySelector<ChatComposer>('chat-composer')?.focus()
     await nextFrame()
     void started.then(() => onLaunch((launch) => void this.#launch(launch)))

@@ -9,8 +9,8 @@ awaitOffer()
 void start()
 
 /**
- * Fetches the app's modules in parallel and runs them one by one. As one script they block a phone for a
- * third of a second. The chat comes first: its engine loads in a worker while the others run.
+ * Fetches the app's modules in parallel and runs them one by one. As one script, they would block a phone for
+ * a third of a second. The chat comes first: its engine loads in a worker while the others run.
  */
 async function start(): Promise<void> {
   // Before the first paint, this would delay it.

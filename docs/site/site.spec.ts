@@ -1,5 +1,5 @@
-// In: the built site in a browser. Out: whether a reader finds things, in light and dark, and can try the
-// chat.
+// In: the built site in a browser. Out: whether a reader can find pages, in light and dark mode, and can try
+// the chat.
 import { expect, type Page, test } from '@playwright/test'
 import { violations } from '../../e2e/violations.ts'
 
@@ -15,11 +15,11 @@ function watch(page: Page): string[] {
   return seen
 }
 
-test('the search finds an option, and its page says the default', async ({ page }) => {
+test('the search finds an option, and its page states the default', async ({ page }) => {
   const seen = watch(page)
   await page.goto('/')
   await page.getByRole('button', { name: 'Search' }).click()
-  // VitePress hides what is in its search dialog from roles.
+  // Queries by role do not find the contents of VitePress's search dialog.
   await page.locator('#localsearch-input').fill('contextLength')
   await page.locator('.VPLocalSearchBox .result').filter({ hasText: 'LoadOptions' }).first().click()
   await expect(page).toHaveURL(/LoadOptions/)
@@ -38,7 +38,7 @@ test('the search for another library finds the page that compares them', async (
   expect(seen).toEqual([])
 })
 
-test('the examples’ code is shown, and a link of the guide leads on', async ({ page }) => {
+test('the examples’ code is shown, and a link of the guide works', async ({ page }) => {
   const seen = watch(page)
   await page.goto('/examples.html')
   await expect(page.getByRole('heading', { level: 2, name: /plain-page/ })).toBeVisible()
@@ -49,7 +49,7 @@ test('the examples’ code is shown, and a link of the guide leads on', async ({
   expect(seen).toEqual([])
 })
 
-test('nothing is wider than the screen, and axe finds nothing', async ({ page }) => {
+test('nothing is wider than the screen, and axe finds no violations', async ({ page }) => {
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     for (const path of ['/', '/start.html', '/guide/widget.html', '/api/halfbyte/classes/Engine.html']) {
@@ -62,7 +62,7 @@ test('nothing is wider than the screen, and axe finds nothing', async ({ page })
   }
 })
 
-test('the chat is there and answers', async ({ page }) => {
+test('the chat page loads and answers', async ({ page }) => {
   await page.goto('/')
   await page.getByRole('link', { name: 'Try the chat' }).click()
   await page.getByRole('button', { name: 'Hello! How are you?' }).click()

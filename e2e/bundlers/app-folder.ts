@@ -10,14 +10,21 @@ import type { PackedApp } from '../packed/app.ts'
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DEPENDENCIES = ['@huggingface/tokenizers', 'comlink']
 
+interface AppOptions {
+  /** Default: false. */
+  readonly hasNetworks?: boolean
+  /** The workspace with the bundler. Default: this folder. */
+  readonly workspace?: string
+}
+
 /** An app of the matrix, with the code that all apps share. */
 export async function appFolder(
   name: string,
   app: string,
   packed: PackedApp,
-  hasNetworks = false,
+  { hasNetworks = false, workspace = '.' }: AppOptions = {},
 ): Promise<string> {
-  const folder = await installed(here(`apps/${app}`), name, packed)
+  const folder = await installed(here(`apps/${app}`), name, packed, workspace)
   for (const file of ['main.js', 'networks.js', 'index.html'])
     await cp(here(`apps/${file}`), join(folder, file))
   if (hasNetworks) await appendFile(join(folder, 'main.js'), "\nimport './networks.js'\n")
@@ -32,10 +39,11 @@ export const exampleFolder = (name: string, packed: PackedApp): Promise<string> 
   installed(here(`../../examples/${name}`), `example-${name}`, packed)
 
 /**
- * A fresh copy below build/, where Node finds this folder's node_modules. The package is copied, not linked.
+ * A fresh copy below a workspace's build/, where Node finds its node_modules. The package is copied, not
+ * linked.
  */
-async function installed(source: string, name: string, packed: PackedApp): Promise<string> {
-  const folder = here(`build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
+async function installed(source: string, name: string, packed: PackedApp, workspace = '.'): Promise<string> {
+  const folder = here(`${workspace}/build/${name.toLowerCase().replaceAll(/\W+/g, '-')}`)
   await rm(folder, { recursive: true, force: true })
   // Excludes everything that has been installed or built in an example.
   const isSource = (path: string) => !/[\\/](?:node_modules|dist|public|\.next|android|ios)$/.test(path)
@@ -86,11 +94,16 @@ export async function startServer(
   args: readonly string[],
   port: number,
   isolation: 'on' | 'off',
+  env: Readonly<Record<string, string>> = {},
 ): Promise<{ address: string; close(): Promise<void> }> {
   const child = spawn(
     process.execPath,
     args.map((arg) => (arg === 'PORT' ? String(port) : arg)),
-    { cwd: folder, env: { ...process.env, ...QUIET, DEV: '1', ISOLATION: isolation }, detached: true },
+    {
+      cwd: folder,
+      env: { ...process.env, ...QUIET, DEV: '1', ISOLATION: isolation, ...env },
+      detached: true,
+    },
   )
   let printed = ''
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (printed += text))

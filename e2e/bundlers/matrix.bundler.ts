@@ -112,11 +112,11 @@ async function tryBuilt(page: Page, folder: string, models: string, hasNetworks:
   }
 }
 
-for (const { name, app, build, out, dev, hasNetworksApart = false } of BUNDLERS) {
+for (const { name, app, workspace = '.', build, out, dev, hasNetworksApart = false } of BUNDLERS) {
   test.describe(name, () => {
     let folder: string
     test.beforeAll(async ({ packed }) => {
-      folder = await appFolder(name, app, packed, !hasNetworksApart)
+      folder = await appFolder(name, app, packed, { hasNetworks: !hasNetworksApart, workspace })
     })
 
     test(`${name}, built: the embedded model answers, isolated and not`, async ({ page, models }) => {
@@ -126,7 +126,7 @@ for (const { name, app, build, out, dev, hasNetworksApart = false } of BUNDLERS)
 
     if (hasNetworksApart)
       test(`${name}, built with networks: the same`, async ({ page, packed, models }) => {
-        const other = await appFolder(`${name} networks`, app, packed, true)
+        const other = await appFolder(`${name} networks`, app, packed, { hasNetworks: true })
         await runBundler(other, build, { NETWORKS: 'on' })
         await tryBuilt(page, join(other, out), models, true)
       })

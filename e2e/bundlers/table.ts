@@ -1,10 +1,12 @@
 // Bundlers: how each one builds its app and starts its dev server.
 
 interface Bundler {
-  /** Its name in the guide's table. */
+  /** The bundler's name in the guide's table. */
   readonly name: string
   /** Folder in apps/. */
   readonly app: string
+  /** The workspace with its packages. Default: this folder. */
+  readonly workspace?: string
   /** Arguments for Node. */
   readonly build: readonly string[]
   /** The build's folder. */
@@ -32,6 +34,15 @@ const next = (name: string, flag: string): Bundler => ({
   build: [`${modules}/next/dist/bin/next`, 'build', flag],
   out: 'out',
   dev: [`${modules}/next/dist/bin/next`, 'dev', flag, '--hostname', '127.0.0.1', '--port', 'PORT'],
+})
+
+const angular = (name: string, workspace?: string): Bundler => ({
+  name,
+  ...(workspace && { workspace }),
+  app: 'angular',
+  build: [`${modules}/@angular/cli/bin/ng.js`, 'build'],
+  out: 'dist',
+  dev: ['dev.js', 'PORT'],
 })
 
 export const BUNDLERS: readonly Bundler[] = [
@@ -72,13 +83,8 @@ export const BUNDLERS: readonly Bundler[] = [
     out: 'build/client',
     dev: [`${modules}/@react-router/dev/bin.cjs`, 'dev', '--host', '127.0.0.1', '--port', 'PORT'],
   },
-  {
-    name: 'Angular 22',
-    app: 'angular',
-    build: [`${modules}/@angular/cli/bin/ng.js`, 'build'],
-    out: 'dist',
-    dev: ['dev.js', 'PORT'],
-  },
+  angular('Angular 21', 'angular-21'),
+  angular('Angular 22'),
   {
     name: 'Parcel 2',
     app: 'parcel',

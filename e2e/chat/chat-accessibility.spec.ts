@@ -184,7 +184,9 @@ test('with forced colours, users can see who said what and which conversation is
   await page.screenshot({ path: 'build/screens/forced-colours.png' })
 })
 
-test('with more contrast, muted text and lines are as dark as other text', async ({ page }) => {
+test('if the user prefers more contrast, muted text and lines are as dark as other text', async ({
+  page,
+}) => {
   await page.emulateMedia({ contrast: 'more' })
   await openChat(page)
   await ask(page, 'Hello!')

@@ -104,7 +104,7 @@ interface Sight {
 }
 
 /**
- * Watches from inside the page, so that no change is missed. `opens`: unfolds the thought once it appears.
+ * Watches from inside the page, so that no change is missed. `opens`: expands the thought once it appears.
  */
 async function watchThoughts(page: Page, opens: boolean): Promise<() => Promise<readonly Sight[]>> {
   await page.evaluate((mayOpen) => {

@@ -9,7 +9,8 @@ import { storeChats, storedTitles, turns } from './stored/stored-chats.ts'
 const DAY_MS = 864e5
 
 /**
- * Opens the drawer of a page with six conversations: one of today, and each further one older.
+ * Opens the drawer of a page with six conversations: one from today, and each of the others older than the
+ * one before.
  */
 async function openList(page: Page) {
   await openChat(page)

@@ -6,7 +6,7 @@ import { openLongChat, storeChats, turns } from './stored/stored-chats.ts'
 
 const messages = (page: Page) => page.locator('.message')
 
-/** Milliseconds, by the page's clock, until its last message was shown. */
+/** Milliseconds, by the page's clock, until the conversation's last message was shown. */
 async function timeToShow(page: Page): Promise<number> {
   await page.addInitScript(() => {
     new MutationObserver((_, observer) => {

@@ -479,8 +479,8 @@ test("on a phone, a model's name is replaced by its load progress", async ({ pag
       range.setEnd(figures, figures.data.indexOf('MB of') + 'MB of 1.6 MB'.length)
       return [progress.querySelector('b')!, range].map((each) => right - each.getBoundingClientRect().right)
     })
-    expect(label, 'room right of the label').toBeGreaterThan(0)
-    expect(size, 'room right of the sizes').toBeGreaterThan(0)
+    expect(label, 'space to the right of the label').toBeGreaterThan(0)
+    expect(size, 'space to the right of the sizes').toBeGreaterThan(0)
   } finally {
     await named.close()
   }

@@ -53,7 +53,7 @@ export async function openSettings(page: Page): Promise<void> {
   await expect(page.getByRole('dialog', { name: 'Settings' })).toBeVisible()
 }
 
-/** Unfolds the settings that few users change. */
+/** Expands the settings that few users change. */
 export async function unfoldSettings(page: Page): Promise<void> {
   // The dialog fills in several tasks.
   await expect(page.locator('settings-dialog dialog.filling')).toHaveCount(0)

@@ -201,7 +201,7 @@ for (const [name, shown, knows] of [
   ['smollm2', 'SmolLM2-135M', false],
   ['qwen2.5-coder-0.5b', 'qwen2.5-coder-0.5b', true],
 ] as const) {
-  // A model without knowledge has to do less here; real-models.fetched.test.ts compares its output with
+  // Less is required of a model without knowledge here; real-models.fetched.test.ts compares its output with
   // llama.cpp.
   const turns = knows ? TURNS : TURNS.slice(-2)
   const years = knows ? 36 : 6
@@ -215,7 +215,7 @@ for (const [name, shown, knows] of [
     await load(page, `${name}/${file}`, shown, `${file} fits: it needs`)
     for (const [question, answer] of turns) {
       await askSlowly(page, question)
-      // With 135 million parameters in 4 bits, it no longer knows the capital, in llama.cpp either.
+      // With 135 million parameters in 4 bits, it does not know the capital, not even in llama.cpp.
       await expect(last(page)).toContainText(knows ? answer : /\w/)
     }
     expect(await overflowing(page)).toEqual([])
@@ -258,7 +258,7 @@ test('Qwen2.5-Coder chooses a tool for a sum in words, and answers with its resu
   await askSlowly(page, 'What is the capital of France?')
   await expect(answers(page).last().locator('.used')).toHaveCount(0)
   await expect(last(page)).toContainText('Paris')
-  // What the page computes needs no model.
+  // The page computes this itself, without the model.
   await askSlowly(page, 'What is 17 times 24?')
   await expect(answers(page).last().locator('.used')).toHaveText('Calculator: 17 * 24 → 408')
   expect(problems).toEqual([])

@@ -21,7 +21,7 @@ interface Client {
   readonly ai?: string
   /** The app's input. */
   readonly args?: readonly unknown[]
-  /** The other values that it returns. */
+  /** Other values that the client returns. */
   readonly returns: Readonly<Record<string, unknown>>
   /** Names of the texts that must equal the engine's reply. */
   readonly texts: readonly string[]

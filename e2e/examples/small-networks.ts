@@ -1,5 +1,5 @@
-// Networks that stand in for those of the examples: with the same inputs and outputs, and results that can be
-// told from the picture or the signal.
+// Networks that stand in for those of the examples. They have the same inputs and outputs, and their results
+// follow directly from the picture or the signal.
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 
@@ -26,7 +26,7 @@ function network(
 const mean = (to: NodeWriter, input: string, axes: readonly number[], keepdims = 0) =>
   to.op('ReduceMean', [input], { axes: { ints: axes }, keepdims })
 
-/** 1 where a value is negative, which dark pixels are after normalization. */
+/** 1 where a value is negative, as dark pixels are after normalization. */
 const dark = (to: NodeWriter, input: string) => to.cast(to.op('Less', [input, to.float(0)]), 'f32')
 
 /** Three classes, scored by the amount of red, green and blue. */
@@ -36,7 +36,7 @@ export const colourClassifier = (): Uint8Array => network([1, 3, 224, 224], (to,
 export const darkDetector = (): Uint8Array =>
   network([1, 3, 'height', 'width'], (to, x) => dark(to, mean(to, x, [1], 1)))
 
-/** Two classes, upright and upside down: every line is upright. */
+/** Two classes, upright and upside down; every line is classified as upright. */
 export const uprightClassifier = (): Uint8Array =>
   network([1, 3, 48, 192], (to, x) => {
     const nothing = to.op('Mul', [mean(to, x, [2, 3], 0), to.float(0)])

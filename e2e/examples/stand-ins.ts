@@ -1,4 +1,4 @@
-// Stands in for what the examples download, so that no test does, and for a camera and a microphone.
+// Replaces the examples' downloads, so that tests need no network, and the camera and the microphone.
 import type { Page } from '@playwright/test'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import {
@@ -11,7 +11,7 @@ import {
 
 const headers = { 'Access-Control-Allow-Origin': '*' }
 
-/** Replaces the hub by one repository. */
+/** Replaces the hub with one repository. */
 async function serveHub(page: Page, files: ReadonlyMap<string, File>): Promise<void> {
   await page.context().route('https://huggingface.co/**', async (route) => {
     const url = new URL(route.request().url())
@@ -34,7 +34,7 @@ async function serveFiles(page: Page, files: Readonly<Record<string, Uint8Array 
     )
 }
 
-/** Replaces the microphone by a tone of a third of a second, twice. */
+/** Replaces the microphone with a tone of a third of a second, played twice. */
 async function playTones(page: Page): Promise<void> {
   await page.addInitScript(() => {
     navigator.mediaDevices.getUserMedia = async () => {

@@ -64,7 +64,7 @@ export const watchWorkers = (page: Page) =>
     }
   })
 
-/** Resolves once all are paused. Rejects if one settles instead. */
+/** Resolves once all workers are paused. Rejects if a load settles instead. */
 export const halt = (page: Page, halts: readonly Halt[]) =>
   page.evaluate(
     async ({ halts, prompt, options }) => {
@@ -103,7 +103,7 @@ export const halt = (page: Page, halts: readonly Halt[]) =>
     { halts, prompt: PROMPT, options: OPTIONS },
   )
 
-/** Terminates them all, and returns how the page's calls ended. */
+/** Terminates all paused workers, and returns how the page's calls ended. */
 export const end = (page: Page, how: 'terminate' | 'abort') =>
   page.evaluate((how) => {
     for (const { worker, controller } of runs)

@@ -19,10 +19,10 @@ const PHASES = [
   ['warmup', 1],
   ['chunk', 1],
 ] as const
-/** With these options, everything is stored. */
+/** Steps at which everything has already been stored. */
 const STORED: readonly string[] = ['compile', 'convert', 'warmup', 'chunk']
 
-/** Other operations of a load on its files, which one format is enough to test. */
+/** The other file operations of a load. Testing each with one format is enough. */
 const CHANGES: readonly (readonly [SmallFormat, string, number])[] = [
   ['gguf', 'open bin', 1],
   ['split', 'open part', 1],

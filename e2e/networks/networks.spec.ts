@@ -175,7 +175,7 @@ test("a bundle's missing script is reported with its URL", async ({ page, site }
   expect(why).toMatch(/^worker: the engine's worker script http\S+network\.worker\S+ did not load/)
 })
 
-test('an id outside its table is an error, and the death of the worker rejects the run', async ({
+test('an id outside its table causes an error, and the death of the worker rejects the run', async ({
   page,
   site,
 }) => {

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { packDocuments } from '../../scripts/package/documents.mjs'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
@@ -31,6 +32,7 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
   const [{ filename }] = JSON.parse(packed.toString()) as [{ filename: string }]
   execFileSync('tar', ['-xzf', filename], { cwd: folder })
   await rename(join(folder, 'package'), installed)
+  packDocuments(installed)
   for (const name of [...Object.keys(dependencies), ...tools]) {
     const link = join(folder, 'node_modules', name)
     await mkdir(dirname(link), { recursive: true })

@@ -57,7 +57,7 @@ const FAULTS: readonly Fault[] = [
     code: 'format',
   },
   {
-    title: 'says so, and supports neither ranges nor versions',
+    title: 'says that the file is shorter than it is, and supports neither ranges nor versions',
     behaviour: { liesBy: -1000, ranges: false, etag: '' },
     file: 'golden.gguf',
     code: 'format',

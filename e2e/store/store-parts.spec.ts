@@ -88,7 +88,7 @@ test('a byte corrupted once in the second part is downloaded again in the same l
   expect(ranges).toHaveLength(2)
 })
 
-test('a byte corrupted every time is an error, and only its chunk is downloaded again', async ({
+test('a byte corrupted every time causes an error, and only its chunk is downloaded again', async ({
   page,
   site,
   server,
@@ -105,7 +105,7 @@ test('a byte corrupted every time is an error, and only its chunk is downloaded 
   expect([ranges(FIRST).length, ranges(THIRD).length]).toEqual([1, 1])
 })
 
-test('a missing part, one that is too short and one from another pack are errors, and the next load succeeds', async ({
+test('a missing part, one that is too short and one from another pack cause errors, and the next load succeeds', async ({
   page,
   site,
   server,

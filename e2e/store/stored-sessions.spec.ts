@@ -97,7 +97,7 @@ for (const [kind, threads] of [
   ['plain', 1],
   ['plain', 2],
 ] as const) {
-  test(`a conversation continues after a reload of the ${kind} page on ${threads} workers, and processes only what is new`, async ({
+  test(`a conversation continues after a reload of the ${kind} page on ${threads} workers, and processes only new tokens`, async ({
     page,
     site,
     model,
@@ -221,7 +221,7 @@ const inTheMiddle = (page: Page) =>
     }
   })
 
-test('a full disk rejects the new session and keeps the old one, at whatever point it fills up', async ({
+test('a full disk rejects the new session and keeps the old one, no matter when it fills up', async ({
   page,
   site,
   model,

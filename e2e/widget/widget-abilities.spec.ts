@@ -104,7 +104,7 @@ test('an encoder finds the passages, which are quoted with their location', asyn
   expect(await refused(page)).toEqual([])
 })
 
-test('where the encoder does not load, the page gets an event, and words find the passages', async ({
+test('if the encoder does not load, the page gets an event, and passages are found by their words', async ({
   page,
   sites,
 }) => {

@@ -70,7 +70,10 @@ inner.append(document.createElement('halfbyte-chat'))`,
   await expect(button('Wyślij')).toBeVisible()
 })
 
-test('without its file the widget is in English, and asks as usual', async ({ page, sites }) => {
+test('if its translation does not load, the widget is in English, and still asks for consent', async ({
+  page,
+  sites,
+}) => {
   await page.route(/\/languages\//, (route) => route.abort())
   await sites.open(page, { markup: `<halfbyte-chat model="${MODEL}"></halfbyte-chat>`, lang: 'ko' })
   await expect(chat(page).getByRole('button', { name: 'Send', exact: true })).toBeVisible()

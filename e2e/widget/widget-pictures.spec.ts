@@ -105,7 +105,7 @@ test('pictures can be picked, pasted and dropped, the model reads them, and the 
   await expect(chat(page).getByText('Picture: dusk.png')).toBeVisible()
 })
 
-test('the answer follows the picture, which needs no text', async ({ page, sites }) => {
+test('the answer depends on the picture, which needs no text', async ({ page, sites }) => {
   await sites.open(page, await seeingSite())
   await expect(attach(page)).toBeVisible()
   const said: string[] = []
@@ -150,7 +150,7 @@ test('files that are not pictures, damaged pictures and too many pictures are re
   expect(await violations(page)).toEqual([])
 })
 
-test('a phone has a button for its camera', async ({ page, sites }) => {
+test('on a phone there is a camera button', async ({ page, sites }) => {
   await sites.open(page, await seeingSite())
   const chosen = page.waitForEvent('filechooser')
   await chat(page).getByRole('button', { name: 'Take a photo' }).click()

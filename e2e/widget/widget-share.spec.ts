@@ -1,5 +1,5 @@
-// Sharing. In: several widgets on a page that is not isolated and has another origin than the script, several
-// tabs of a site. Out: one engine for all of them, even after the tab with the engine has closed.
+// Sharing. In: several widgets on a page that is not isolated and has a different origin from the script,
+// several tabs of a site. Out: one engine for all of them, even after the tab with the engine has closed.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { serveFolder } from '../../test/helpers/http-server.ts'

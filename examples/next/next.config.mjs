@@ -1,4 +1,4 @@
-// With these headers a page may have threads that share memory.
+// These headers let a page's threads share memory.
 const headers = [
   { key: 'Cross-Origin-Opener-Policy', value: 'same-origin' },
   { key: 'Cross-Origin-Embedder-Policy', value: 'require-corp' },

@@ -1,12 +1,12 @@
 // Makes tables from the output of lab/bench/pruning.ts: Markdown on stdout, with --svg FILE the curve of
-// perplexity by sparsity, and with --damp-svg FILE that by dampening.
+// perplexity by sparsity, and with --damp-svg FILE that by damping.
 //
 //   node lab/bench/pruning-tables.ts runs.jsonl [--svg FILE] [--damp-svg FILE] [--title TEXT]
 //     [--beside sparsegpt]
 //
 // Values are means over calibration seeds; +/- is the standard error of that mean. With --beside, a second
-// table has the difference between each method's loss and that method's, or the dense model's (`none`), in
-// nats per token with the paired standard error over windows of the first seed.
+// table has each method's loss minus that of the named method, or of the dense model (`none`), in nats per
+// token with the paired standard error over windows of the first seed.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { svgCurves } from '../../src/tools/evaluate/curves.ts'
@@ -24,7 +24,7 @@ interface Run {
 const command = new Command('pruning-tables')
   .argument('<runs>', 'lines of JSON that lab/bench/pruning.ts wrote')
   .option('--svg <file>', 'file for the curve by sparsity')
-  .option('--damp-svg <file>', 'file for the curve by dampening')
+  .option('--damp-svg <file>', 'file for the curve by damping')
   .option('--title <value>', 'title of the curve', '')
   .option('--beside <value>', 'method with which the others are compared')
   .parse()
@@ -127,6 +127,6 @@ if (values.dampSvg !== undefined) {
     process.stdout.write(`${name}: ${points.map(({ x, y }) => `${x}: ${y.toFixed(3)}`).join(', ')}\n`)
   writeFileSync(
     values.dampSvg,
-    svgCurves(series, { title: values.title, x: 'dampening', y: 'perplexity', isLogX: true }),
+    svgCurves(series, { title: values.title, x: 'damping', y: 'perplexity', isLogX: true }),
   )
 }

@@ -37,7 +37,7 @@ const command = new Command('pruning')
   .option('--seeds <n>', 'number of calibration texts', whole(1), 1)
   .option('--weights <value>', 'precision of the kept weights', 'f32')
   .option('--score <value>', 'precision for scoring; default: that of --weights')
-  .option('--damps <value>', 'dampenings, with commas', '0.01')
+  .option('--damps <value>', 'dampings, with commas', '0.01')
   .option('--threads <n>', 'threads', whole(1), 1)
   .option('--done <file>', 'earlier output, whose runs are skipped')
   .parse()
@@ -97,7 +97,7 @@ async function tally(built: BuiltModel): Promise<WindowTally[]> {
 }
 
 async function score(own: PreparedModel) {
-  // Uses the file's names, so that encodings are chosen for the new values.
+  // Replaces tensors under the file's names, so that encodings are chosen for the new values.
   const changed = new Map<string, TensorInfo>()
   for (const [name, tensor] of prepared.weights) {
     const now = own.weights.get(name)
@@ -147,7 +147,7 @@ for (const run of list(values.runs)) {
   for (const [seed, windows] of seeds.entries()) {
     const { pattern, sparsity } = pruningRun(run)
     for (const method of list(values.methods) as PruneMethod[]) {
-      // Magnitude uses no text, and neither it nor Wanda uses dampening.
+      // Magnitude uses no text, and neither it nor Wanda uses damping.
       if (method === 'magnitude' && seed > 0) continue
       for (const damp of list(values.damps).map(Number)) {
         if (isDone.has(keyOf({ method, run, seed, damp }))) continue

@@ -1,5 +1,6 @@
-// Measures the processor time of steps. In: models, and folders of graphs after `ort:`. Out: one thread's
-// milliseconds per prompt token and per decoded token, interleaved. Other processes hardly affect these.
+// Measures the processor time of steps. In: models, and folders of graphs, each with the prefix `ort:`. Out:
+// processor milliseconds of one thread per prompt token and per decoded token. Models take turns. Other
+// processes hardly affect these times.
 //
 //   npx node lab/bench/step-times.ts MODEL... ort:FOLDER...
 import { readdir, readFile } from 'node:fs/promises'

@@ -1,4 +1,4 @@
-"""The base of all families: a shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
+"""The base of all families: shape, tied embedding, residual layers, loss, and the fake quantisers of QAT."""
 from dataclasses import dataclass
 
 import torch
@@ -34,7 +34,7 @@ def quantise8(weight):
 
 @dataclass
 class Shape:
-    """The shape of any family; every matrix row is a multiple of 32 so that groups of 32 fit."""
+    """The shape of any family. The length of every matrix row is a multiple of 32, so that groups of 32 fit."""
     vocab: int = 2048
     hidden: int = 192
     layers: int = 5

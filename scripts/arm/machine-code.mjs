@@ -54,7 +54,7 @@ const loopsOf = (instructions) => {
 }
 
 /**
- * The functions that V8 printed, by order; names come from the module's name section and need not be unique.
+ * The functions that V8 printed, in order; names come from the module's name section and need not be unique.
  */
 export const readCode = (text) =>
   text

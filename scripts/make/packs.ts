@@ -3,7 +3,7 @@ import type { PackCard } from '../../demo/src/models/page-pack.ts'
 import type { RealModelName } from '../models/real-models.mjs'
 
 export interface MadePack {
-  /** The model that must be set up first. */
+  /** The name of the model that must be set up first. */
   readonly model: RealModelName
   /** The pack's file name without its extension. Users see it while the pack is in use. */
   readonly file: string

@@ -19,8 +19,8 @@ export function packageFolder(id) {
 }
 
 /**
- * A plugin that records the packages read by the build `name`. It includes packages such as `lit`, of which
- * only code of its dependencies remains.
+ * A plugin that records the packages read by the build `name`. It includes packages such as `lit`, which
+ * contribute only the code of their dependencies.
  */
 export const recordPackages = (name) => ({
   name: 'halfbyte:record-packages',

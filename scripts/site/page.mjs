@@ -27,6 +27,14 @@ export function sitePage(text, from, places) {
     const target = posix.join(posix.dirname(from), path)
     return `${start}${relative(here, target.replace(/^(?:docs|lab)\//, ''))}"`
   }
+  return relinked(text, follow, show)
+}
+
+/**
+ * Replaces the links outside of code blocks: those in brackets by what `follow` makes of them, and addresses
+ * of images by `show`.
+ */
+export function relinked(text, follow, show) {
   // A link may span two lines, so the text between two code blocks is processed as one piece.
   return text
     .split(BLOCK)

@@ -1,6 +1,6 @@
 // The site. In: made-up documents and built pages. Out: whether the site's links work and dead ones are
 // found.
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
@@ -77,4 +77,12 @@ test('a site below a base path is checked relative to it', () => {
     '<a href="/halfbyte/index.html#top"></a><a href="/halfbyte/x"></a>',
   )
   expect(deadLinks(folder, '/halfbyte/')).toEqual(['guide/a.html: /halfbyte/x'])
+})
+
+test("each line of the home page's settings has one key", () => {
+  const page = readFileSync(new URL('../../docs/site/home.md', import.meta.url), 'utf8')
+  const [, settings = ''] = /^---\n([\s\S]*?)\n---$/m.exec(page) ?? []
+  const lines = settings.split('\n')
+  expect(lines.length).toBeGreaterThan(30)
+  expect(lines.filter((line) => !/^ *(?:- )?\w+:(?: (?:'.*'|(?!.* \w+: ).*))?$/.test(line))).toEqual([])
 })

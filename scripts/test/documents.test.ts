@@ -36,7 +36,7 @@ const lineCount = (path: string) => read(path).split('\n').length
 /** A path as written in documents, optionally with lines; without blanks, patterns or placeholders. */
 const PATH = /^([\w@.-]+(?:\/[\w@.-]+)*)\/?(?::(\d+)(?:-(\d+))?)?$/
 
-/** Searches that people make on the site, which finds words in its pages. */
+/** Typical searches on the site, whose search matches words of its pages. */
 const SOUGHT = [
   ...['Angular', 'React', 'Vue', 'Svelte', 'Next.js', 'Electron', 'browser extension'],
   ...[
@@ -271,6 +271,6 @@ test('commands.md lists every command that developers run by hand', () => {
   const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> }
   const commands = [...read('docs/internals/commands.md').matchAll(/`(?:npm (?:run )?)?([\w:-]+)/g)]
   const shown = new Set(commands.map(([, name]) => name))
-  const names = Object.keys(scripts).filter((name) => !name.startsWith('pre'))
+  const names = Object.keys(scripts).filter((name) => !/^(?:pre|post)/.test(name))
   expect(names.filter((name) => !shown.has(name))).toEqual([])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 
 const ROOT = join(import.meta.dirname, '../..')
-const CHECKED = /^(?:src\/(?:adapters|encoders|tools|ui)|demo|e2e|lab|scripts|test)\/.*\.(?:ts|mjs)$/
+const CHECKED = /^(?:src|workers|demo|e2e|lab|scripts|test)\/.*\.(?:ts|mjs)$/
 /** Bundlers and frameworks look for these by name. */
 const CALLED_BY_OTHERS = /^e2e\/bundlers\/apps\//
 const EXPORT = /^export (?:async |abstract )*(?:class|const|enum|function\*?|interface|let|type) +([\w$]+)/gm

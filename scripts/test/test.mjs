@@ -156,7 +156,7 @@ const MAIN = ['build', 'typecheck', 'lint', 'size', 'unit', 'conformance', 'brow
  * The order of suites. A step's lanes run in parallel. In the first lane each suite has two workers; in the
  * second, one core is enough, so at most three test processes share the memory. The browser suite comes
  * first, because it leaves a sixth of two cores idle when it runs alone, more than the other suites of its
- * lane. `models` is in another step than the other page suites, because it uses their ports.
+ * lane. `models` is not in the same step as the other page suites, because it uses their ports.
  *
  * `timed` and `engines` run alone, because they measure or wait.
  */

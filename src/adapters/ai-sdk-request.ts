@@ -102,8 +102,8 @@ export const embedRequest = (call: EmbedCall): EmbedRequest =>
   })
 
 /**
- * Makes an error about a call also the SDK's `InvalidArgumentError`. The SDK recognises its errors by markers
- * that all copies of it share.
+ * Marks an error about a call as the SDK's `InvalidArgumentError`, too. The SDK recognises its errors by
+ * markers that all copies of it share.
  */
 export function sdkError(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.code !== 'unsupported') return error

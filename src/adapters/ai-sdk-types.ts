@@ -1,8 +1,5 @@
 // The parts of the AI SDK's language model interface (v4) that the provider uses. They are copies, so the
 // package does not depend on the SDK; a test compares them with the real types.
-//
-// These are structural copies of the parts in use, so the package does not depend on the SDK. A test compares
-// them with the real types.
 
 /** One message of the SDK's standardised prompt. */
 export interface PromptMessage {

@@ -27,7 +27,7 @@ export interface Usage5 {
   cachedInputTokens?: number | undefined
 }
 
-/** Version 5's warning about a setting or tool without effect. */
+/** Version 5's form of a warning about a setting or tool that has no effect. */
 export type Warning5 = { type: 'other'; message: string }
 
 export type GenerateResult5 = Omit<GenerateResult, 'finishReason' | 'usage' | 'warnings'> & {

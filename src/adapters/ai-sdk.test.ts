@@ -106,7 +106,7 @@ test('a call is answered, with usage as the SDK counts it', async () => {
   expect(outputTokens).toMatchObject({ total: 6, text: 6 })
 })
 
-test('a stream has its parts in the order that the interface defines', async () => {
+test('a stream sends its parts in the order that the interface defines', async () => {
   const { stream } = await (await model()).doStream(call('hello', { maxOutputTokens: 3 }))
   const parts = await read(stream)
   const types = parts.map(({ type }) => type)
@@ -251,7 +251,7 @@ test('calls are separate content, and tool results continue the conversation', a
   }
 })
 
-test('a stream has the input of its calls, then the calls', async () => {
+test('a stream sends the inputs of its calls, then the calls', async () => {
   const { stream } = await (await model()).doStream(call(CALL, { tools: [add] }))
   const parts = await read(stream)
   expect(parts.slice(parts.findIndex(({ type }) => type === 'text-end'))).toMatchObject([
@@ -264,7 +264,7 @@ test('a stream has the input of its calls, then the calls', async () => {
   ])
 })
 
-test('a tool that must be called is called, without any text', async () => {
+test('a required tool is called, without any text', async () => {
   const { stream } = await (await model()).doStream(
     call('hi', { tools: [add], toolChoice: { type: 'tool', toolName: 'add' } }),
   )
@@ -273,13 +273,13 @@ test('a tool that must be called is called, without any text', async () => {
   expect(types).not.toContain('text-start')
 })
 
-test("a provider's own tools are warned about", async () => {
+test('a tool that a provider would run causes a warning', async () => {
   const tool = { type: 'provider' as const, id: 'other.search' as const, name: 'search', args: {} }
   const { warnings } = await (await model()).doGenerate(call('hi', { tools: [tool] }))
   expect(warnings).toEqual([{ type: 'unsupported', feature: 'tool search' }])
 })
 
-test('texts become vectors, and an abort ends that', async () => {
+test('texts become vectors, and an abort ends the computation', async () => {
   const engine = await openToy()
   const embeddings: EmbeddingModelV4 = createHalfbyte({ engine }).embeddingModel()
   const values = ['a cat', 'a dog']

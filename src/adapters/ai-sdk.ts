@@ -48,7 +48,7 @@ export type {
   Warning5,
 } from './ai-sdk-versions.ts'
 
-/** A model, or a function that loads it, which is called once, and again if it failed. */
+/** A model, or a function that loads it. The function is called once, and again after a failure. */
 type Loadable<Model> = Model | (() => Promise<Model>)
 
 /** Options of `createHalfbyte`. At least one of the models is needed. */

@@ -68,7 +68,7 @@ export interface RequestUsage {
   readonly cachedTokens: number
   /** 0 for vectors and scores. */
   readonly completionTokens: number
-  /** Of a reply; undefined for vectors and scores. */
+  /** The timings of a reply; undefined for vectors and scores. */
   readonly timings?: Timings | undefined
 }
 
@@ -262,7 +262,7 @@ export function textOptions(params: Given<SamplingParams>, sampling: SamplerOpti
     presencePenalty: params.presence_penalty,
     logitBias: params.logit_bias,
     seed: params.seed,
-    // llama.cpp's clients send an empty one for none.
+    // llama.cpp's clients send an empty grammar to mean none.
     grammar: params.grammar === '' ? undefined : params.grammar,
     stop: typeof stop === 'string' ? [stop] : stop,
   }

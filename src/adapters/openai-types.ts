@@ -62,7 +62,7 @@ export type ChatToolChoice =
 
 export type ResponseFormat =
   | { readonly type: 'text' }
-  /** `schema`: as llama.cpp's server takes it. */
+  /** `schema`: in the form that llama.cpp's server accepts. */
   | { readonly type: 'json_object'; readonly schema?: object }
   | {
       readonly type: 'json_schema'
@@ -75,7 +75,7 @@ export type ResponseFormat =
 
 /** The sampling fields that chats and text completions share. */
 export interface SamplingParams {
-  /** Divides the logits before the draw. 0 is greedy. Default: what the model's files recommend, else 1. */
+  /** Divides the logits before sampling. 0 is greedy. Default: what the model's files recommend, else 1. */
   readonly temperature?: number | null
   /**
    * Keeps the most likely tokens whose probabilities add up to this. 1 is off. Default: what the model's
@@ -86,9 +86,9 @@ export interface SamplingParams {
   readonly frequency_penalty?: number | null
   /** Subtracted from a recent token's logit once. Default 0. */
   readonly presence_penalty?: number | null
-  /** Value added to the logit of each id. Default: nothing. */
+  /** Value to add to the logit, by token id. Default: none. */
   readonly logit_bias?: Readonly<Record<string, number>> | null
-  /** The same seed, messages and fields give the same reply. -1 and by default: random. */
+  /** The same seed, messages and fields give the same reply. Default, and for -1: random. */
   readonly seed?: number | null
   /** Texts that end the reply and never appear in it; empty ones are ignored. Default: none. */
   readonly stop?: string | readonly string[] | null
@@ -97,7 +97,10 @@ export interface SamplingParams {
   readonly min_p?: number | null
   readonly typical_p?: number | null
   readonly repetition_penalty?: number | null
-  /** A GBNF grammar that constrains the reply, as in llama.cpp's server; empty is none. Default: none. */
+  /**
+   * A GBNF grammar that constrains the reply, as in llama.cpp's server; an empty string means none. Default:
+   * none.
+   */
   readonly grammar?: string | null
   /** Any other option of a reply, under the engine's names. Takes precedence over the fields above. */
   readonly halfbyte?: GenerateOptions | null
@@ -105,6 +108,7 @@ export interface SamplingParams {
 
 /** The fields that `create` reads; null is the same as absent. Other fields cause a warning. */
 export interface ChatCompletionParams extends SamplingParams {
+  /** The conversation so far. A final assistant message is the beginning of the reply. */
   readonly messages: readonly ChatMessageParam[]
   /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
@@ -118,7 +122,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly reasoning_effort?: string | null
   /** The older name of `max_completion_tokens`, which is preferred. */
   readonly max_tokens?: number | null
-  /** Maximum number of tokens to generate. -1 and by default: until the context is full. */
+  /** Maximum number of tokens to generate. Default, and for -1: until the context is full. */
   readonly max_completion_tokens?: number | null
   /** `json_object` and `json_schema` constrain the reply. Default `text`. */
   readonly response_format?: ResponseFormat | null
@@ -132,7 +136,7 @@ export interface ChatCompletionParams extends SamplingParams {
   readonly top_logprobs?: number | null
   /** Number of replies, generated one after another. Default 1. */
   readonly n?: number | null
-  /** False: a reply ends with its first call. Default true. */
+  /** If false, a reply ends after its first call. Default true. */
   readonly parallel_tool_calls?: boolean | null
 }
 
@@ -201,7 +205,9 @@ export interface ChatCompletionChunk {
     /** The log-probabilities of the tokens in `delta`, if requested. */
     logprobs?: ChatLogprobs
   }[]
-  /** If `stream_options.include_usage` is set: of the whole request on the last chunk, null before it. */
+  /**
+   * With `stream_options.include_usage`: the usage of the whole request in the last chunk, null before it.
+   */
   usage?: CompletionUsage | null
 }
 
@@ -254,15 +260,15 @@ export interface TextCompletion {
 
 /** The fields of an embeddings request that are read. Other fields cause a warning. */
 export interface EmbeddingParams {
-  /** One text or several, each as a text or as token ids of this model, which are taken as they are. */
+  /** One text or several, each as a string or as token ids of this model, which are used unchanged. */
   readonly input: string | readonly number[] | readonly (string | readonly number[])[]
   /** Ignored, unless `openaiFetch` has several engines. */
   readonly model?: string
   /** `base64`: the vector's little-endian f32 bytes. Default `float`. */
   readonly encoding_format?: 'float' | 'base64' | null
   /**
-   * Number of leading values to keep, scaled again (Matryoshka). An engine's vectors have a fixed length;
-   * other numbers are rejected.
+   * Number of leading values to keep of each vector, which is then rescaled to length 1 (Matryoshka). An
+   * engine's vectors have a fixed length; other numbers are rejected.
    */
   readonly dimensions?: number | null
   /** Options of `Embedder.embed`, such as `kind`, or of `Engine.embed`. */
@@ -278,9 +284,11 @@ export interface EmbeddingList {
 
 /** The fields of a reranking request that are read, named as by Cohere, Jina and llama.cpp's server. */
 export interface RerankParams {
+  /** The query that documents are scored for. */
   readonly query: string
+  /** The texts to score. */
   readonly documents: readonly (string | { readonly text: string })[]
-  /** Maximum number of results, the best ones. Default: one per document. */
+  /** Number of best results to return. Default: one per document. */
   readonly top_n?: number | null
   /** Default false. */
   readonly return_documents?: boolean | null

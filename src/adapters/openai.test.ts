@@ -64,7 +64,7 @@ test('a program for the official client accepts this one, with every overload', 
   expectTypeOf<OpenAIClient>().not.toExtend<{ chat: { completions: { create(body: string): unknown } } }>()
 })
 
-test('a conversation is answered, and counted', async () => {
+test('a conversation is answered, and its tokens are counted', async () => {
   const { chat } = await client()
   const answer: Completions = await chat.completions.create({
     model: 'whatever',
@@ -90,7 +90,7 @@ test('a conversation is answered, and counted', async () => {
   expect(warnings).toEqual([])
 })
 
-test('text parts are joined, and limits end it as length', async () => {
+test('text parts are joined, and a reply that reaches a limit ends with length', async () => {
   const { chat } = await client()
   const content = [
     { type: 'text' as const, text: 'to' },
@@ -104,7 +104,7 @@ test('text parts are joined, and limits end it as length', async () => {
   expect(answer.choices[0]).toMatchObject({ message: { content: 'You said to' }, finish_reason: 'length' })
 })
 
-test('a stream begins with the role, ends with the reason, and has the usage on request', async () => {
+test('a stream begins with the role, ends with the finish reason, and includes the usage on request', async () => {
   const { chat } = await client()
   const stream = await chat.completions.create({
     messages: said('hello'),
@@ -162,7 +162,7 @@ test('the effort none turns thinking off through the variables that templates ha
   expect(of({ reasoning_effort: 'none', chat_template_kwargs: given })).toMatchObject(given)
 })
 
-test('a thought is reasoning_content, in the answer, the stream and the conversation', async () => {
+test('a thought is in reasoning_content, in the answer, the stream and the conversation', async () => {
   const { chat } = await client(toyModel({ reasoning: reasoningFormOf('<think></think>') }))
   const asked = { messages: said('<think>A fox.</think>Hi'), temperature: 0 }
   const answer = await chat.completions.create(asked)
@@ -369,7 +369,7 @@ test('calls are returned as JSON, and tool results continue the conversation', a
   expect(warnings).toEqual([])
 })
 
-test('a stream has its calls after its text', async () => {
+test('a stream sends its calls after its text', async () => {
   const { chat } = await client()
   const stream = await chat.completions.create({
     messages: said(CALL),

@@ -57,7 +57,7 @@ test('sessions share one engine, and a load that failed is tried again', async (
   expect(await Promise.all([one.prompt('a'), two.prompt('b')])).toEqual(['You said a', 'You said b'])
 })
 
-test('a conversation continues, streams pieces, and is counted', async () => {
+test('a conversation continues, streams pieces, and its tokens are counted', async () => {
   const session = await promptApi(() => openToy()).create({
     ...greedy,
     initialPrompts: [{ role: 'system', content: 'Be brief.' }],
@@ -178,7 +178,7 @@ test('a prefix anywhere else is a syntax error', async () => {
   await expect(model.create({ initialPrompts: [prefix] })).rejects.toMatchObject(wrong)
 })
 
-test('pending messages count, under the older names too', async () => {
+test('pending messages count, also under the older names of the properties', async () => {
   const initialPrompts = [{ role: 'system', content: 'Be brief.' }]
   const session = await promptApi(() => openToy()).create({ ...greedy, initialPrompts })
   const first = await session.measureContextUsage(initialPrompts)

@@ -12,7 +12,10 @@ import {
 import type { ComputePort, Host, WorkerReply } from '../core/runtime/host.ts'
 import { deviceNotes } from '../core/store/device/notes.ts'
 
-/** From an engine worker. `script` is an absolute address; absent: the library's own script. */
+/**
+ * A message from an engine worker to its page. `script`: an absolute address; default: the library's own
+ * script.
+ */
 export type ToPage =
   | {
       readonly type: 'compute-start'
@@ -22,7 +25,7 @@ export type ToPage =
     }
   | { readonly type: 'compute-end'; readonly number: number }
 
-/** From the engine worker's page. */
+/** A message from the page to its engine worker. */
 export type ToEngine = { readonly type: 'compute-failed'; readonly number: number; readonly why: string }
 
 /** The first and only message from the page to a compute worker. */
@@ -63,7 +66,7 @@ function startComputeWorker(script?: string): ComputePort {
   }
 }
 
-/** Absolute addresses of files at another location, for a strict content policy or a CDN. */
+/** Absolute addresses of files at another location, for a strict Content Security Policy or a CDN. */
 export interface HostAssets {
   /** Folder of the engine's `halfbyte-*.wasm`. */
   readonly wasm?: string | undefined

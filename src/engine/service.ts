@@ -33,7 +33,7 @@ import type {
 import { type Outlet, openOutlet } from './wire/reply-stream.ts'
 
 /** The implementation of `probe`. */
-export type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
+type ModelProber = (request: ProbeRequest, hooks: Pick<LoaderHooks, 'signal'>) => Promise<ProbeReport>
 
 /** A service without a model; `loadModel` implements its `load`. */
 export function createService(loadModel: ModelLoader, probeModel: ModelProber = cannotProbe): EngineService {

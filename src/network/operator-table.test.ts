@@ -34,7 +34,7 @@ test('the registry has the operators whose rows say how networks run them', () =
   expect([...entries.keys()].sort()).toEqual(namesOf(({ lower }) => lower !== undefined))
 })
 
-test('an operator has an evaluator in its entry if its row says what for, and a later one otherwise', () => {
+test('the evaluator of an operator is in its entry if its row says what needs it, and in evaluators.ts otherwise', () => {
   const withOwn = [...entries].flatMap(([name, { evaluate }]) => (evaluate === undefined ? [] : [name]))
   expect(withOwn.sort()).toEqual(namesOf(({ evaluate }) => evaluate !== undefined))
   const later = namesOf(({ evaluate, lower }) => evaluate === undefined && lower !== undefined)
@@ -45,7 +45,7 @@ test('decoders have a handler for each operator whose row says what it computes 
   expect([...HANDLERS.keys()].sort()).toEqual(namesOf(({ raise }) => raise !== undefined))
 })
 
-test('the compiler takes an operator if its row says how, and rejects the others', () => {
+test('the compiler accepts the operators whose rows say body, view or loops, and rejects all others', () => {
   const taken = [...entries].flatMap(([name, entry]) =>
     refusalOf(nodeOf(entry), new Map()) === undefined ? [name] : [],
   )

@@ -1,5 +1,5 @@
 // Greedy text on arm64. In: the golden model in every precision, both builds, with threads. Out: the same
-// text as elsewhere.
+// text as on other machines.
 import { strict as assert } from 'node:assert'
 import { test } from 'node:test'
 import { BUILDS } from '../conformance/testing/builds.ts'

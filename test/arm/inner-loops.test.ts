@@ -25,8 +25,8 @@ before(() => {
 })
 
 /**
- * Tiles for 32 registers: tokens, and dots per iteration. A panel and token take 16 dots; w8 takes one per
- * byte.
+ * Tiles for 32 registers: the number of tokens, and of dots per iteration. Each pair of a panel and a token
+ * takes 16 dots.
  */
 const FEW_ROWS = [
   [1, 64],

@@ -137,7 +137,7 @@ for (const [name, encoding] of GATED) {
 }
 
 for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
-  test(`linear_experts has the rows of ${name} in every form`, () => {
+  test(`linear_experts gives the rows of ${name} in every form`, () => {
     const ENDS = [0, 3, 3, 20]
     const images = BUILDS.map((build) => {
       const machine = plainMachine(build)
@@ -169,7 +169,7 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
         encoding: ENCODINGS[encoding].code,
         expert_bytes: bytes,
       })
-      // For comparison, the linear of the first expert, which has the first three rows.
+      // For comparison: the linear of the first expert, to which the first three rows are routed.
       machine.op(name, { ...shape, w, x: x.at, y: each.at, y_stride: each.stride })
       machine.run()
       for (const row of [0, 1, 2]) assert.deepEqual(machine.floats(all, row), machine.floats(each, row))
@@ -231,7 +231,7 @@ test(`${Object.keys(ROW_OPS).join(', ')} match their definitions bit for bit`, (
 })
 
 for (const format of FORMATS) {
-  test(`attention to K ${format.k}, V ${format.v} matches its definition bit for bit`, () => {
+  test(`attention over K ${format.k}, V ${format.v} matches its definition bit for bit`, () => {
     const scenes = (
       [
         [0, 5],

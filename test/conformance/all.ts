@@ -43,7 +43,7 @@ for (const family of families) {
   const alone = new Set<string>()
   for (const cell of allCells(family)) {
     const column = `${cell.pool} of ${cell.threads}`
-    // This graph cannot be sharded, so the first such cell, compared on one thread, stands for all.
+    // This graph cannot be sharded, so only the first such cell is compared, on one thread.
     if (alone.has(column)) continue
     const title = `${family.name}, ${nameOf(cell)}`
     try {

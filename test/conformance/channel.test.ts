@@ -20,7 +20,7 @@ import {
 const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
 const weights = 'w4_channel'
 
-test('builds, thread counts and a pack agree to the bit, and every matrix has one scale per output', async () => {
+test('builds, thread counts and a pack agree bit for bit, and every matrix has one scale per output', async () => {
   const file = await goldenFile(GOLDEN)
   const pack = await packOf([file], weights)
   const tables = []

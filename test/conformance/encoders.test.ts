@@ -111,7 +111,7 @@ describe('the vectors of the definition', () => {
     }
   })
 
-  test('by the pooling whose number GGUF stores', async () => {
+  test('by the pooling type whose number GGUF stores', async () => {
     const model = randomBert(5)
     const { vectors } = await withEmbedder([await bertGguf(model, 2)], {}, (embedder) =>
       embedder.embed(TEXTS),
@@ -137,7 +137,7 @@ describe('the vectors of the definition', () => {
 })
 
 describe('a text', () => {
-  test('has the same bits alone and next to others, and on two threads', async () => {
+  test('is bit-identical alone, in a batch and on two threads', async () => {
     const files = bertFolder(randomBert(11))
     const many = Array.from({ length: 50 }, (_, n) => `the cat ${'runner '.repeat(n % 17)}${n}`)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))
@@ -257,7 +257,7 @@ describe('a reranker', () => {
         return results[0]!.score
       }
       const rightOf = (...texts: readonly [string, string]) => sigmoid(bertScore(model, ...texts))
-      // Nine ids of both texts fit.
+      // Nine ids of the two texts together fit.
       expect(await score('the cat', 'the '.repeat(20))).toBeCloseTo(rightOf('the cat', 'the '.repeat(7)), 4)
       expect(await score('the '.repeat(20), 'cat')).toBeCloseTo(rightOf('the '.repeat(8), 'cat'), 4)
       const both = rightOf('cat '.repeat(4), 'the '.repeat(5))

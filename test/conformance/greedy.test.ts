@@ -25,9 +25,9 @@ describe.each(BUILDS)('$build with $threads threads', ({ build, threads }) => {
   })
 })
 
-// Compares every bit, not only the text. Builds sum in the same order, and it does not matter which thread
-// computes a tile.
-test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one) => {
+// Compares every bit, not only the text. All builds sum in the same order, and results don't depend on which
+// thread computes a tile.
+test.each(GOLDEN_CASES)('$name: builds and threads agree bit for bit', async (one) => {
   const files = [await goldenFile(one)]
   const tokens = Array.from({ length: 100 }, (_, index) => (index * 29) % 256)
   const tables = []
@@ -42,7 +42,7 @@ test.each(GOLDEN_CASES)('$name: builds and threads agree to the bit', async (one
 test.each([
   { k: 'int8', v: 'int8' },
   { k: 'int8', v: 'fp8' },
-] as const)('builds and threads agree to the bit with a cache of %o', async (kvCache) => {
+] as const)('builds and threads agree bit for bit with a cache of %o', async (kvCache) => {
   const files = [repositoryFile(TINY_PATH)]
   const tokens = Array.from({ length: 400 }, (_, index) => (index * 29) % 256)
   const tables = []

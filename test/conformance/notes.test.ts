@@ -95,7 +95,7 @@ describe('shards', () => {
     await built.dispose()
   })
 
-  test('of a requested number are equal even if a worker is slow: loads of all builds agree to the bit', async () => {
+  test('of a requested number are equal even if a worker is slow: loads of all builds agree bit for bit', async () => {
     const device = new Device()
     const ids = Array.from({ length: 40 }, (_, index) => 3 + ((index * 29) % 250))
     const tables: Float32Array[][] = []

@@ -27,7 +27,7 @@ interface Packed {
 }
 type Packer = (module: string, n: number, k: number, seed: number) => Packed
 
-/** The model with every matrix of its layers packed, and the model with the dequantised values. */
+/** The model with every matrix of its layers packed, and the same model with the dequantised values. */
 function packModel(pack: Packer, quantization_config: object): { files: File[]; plain: RandomModel } {
   const tensors: Record<string, StoredTensor> = {}
   const weights = new Map<string, RandomTensor>()

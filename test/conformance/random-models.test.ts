@@ -8,7 +8,7 @@ import { referenceLogits } from './testing/reference-model.ts'
 
 /** Three blocks of state, the last one partly filled, and more rows than any kernel processes at once. */
 const TOKENS = Array.from({ length: 150 }, (_, index) => (index * 37 + ((index * index) % 11)) % 260)
-/** Of eight frequencies, some are kept, some are divided, and one is on the ramp. */
+/** Of the eight frequencies, some are kept, some are divided, and one is on the ramp between the two. */
 const LLAMA3: Llama3Scaling = {
   rope_type: 'llama3',
   factor: 8,

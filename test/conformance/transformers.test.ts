@@ -22,7 +22,7 @@ interface Case {
 }
 
 const POSITIONS = 40
-/** The largest difference of the watched logits, relative to the largest of them. */
+/** The largest difference among the compared logits, relative to the largest of them. */
 const BOUND = 1e-5
 
 const folder = new URL('./transformers/golden/', import.meta.url)

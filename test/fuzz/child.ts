@@ -13,7 +13,7 @@ const clock = openSync(options.clock, 'w')
 const entry = new Float64Array(2)
 /** Time between two reports. */
 const REPORT_MS = 200
-/** Inputs read faster than this cannot have filled much memory. */
+/** Inputs that are read in less time cannot have filled much memory. */
 const MEMORY_MS = 3
 
 const answer = (message: Answer) => process.send?.(message)
@@ -61,7 +61,7 @@ async function read(index: number, input: Input): Promise<Verdict> {
   return { outcome: 'memory', fault: { kind: 'memory', message, signature: 'memory' } }
 }
 
-/** Reads inputs one after another and lets the event loop turn between reports. */
+/** Reads inputs one after another, and yields to the event loop between reports. */
 async function readAll(next: (read: number) => readonly [number, Input] | undefined): Promise<void> {
   let outcomes: Record<string, number> = {}
   let count = 0

@@ -6,8 +6,8 @@
 //
 // TARGET is one of test/fuzz/targets/ or `all`. The rule for every input: it is read, or rejected with a
 // HalfbyteError of a code other than `internal`, within 5 s and 512 MB. Everything else is a finding, which
-// is minimised and written to build/fuzz/TARGET/. Once fixed, it moves to test/fuzz/corpus/, which every run
-// reads first, so that it stays fixed. The exit code is 1 with findings, and 2 for wrong usage.
+// is minimised and written to build/fuzz/TARGET/. Once it is fixed, its input moves to test/fuzz/corpus/,
+// which every run reads first, as a regression test. The exit code is 1 with findings, and 2 for wrong usage.
 import { readFileSync, writeFileSync } from 'node:fs'
 import { Argument, Command } from 'commander'
 import { corpusOf } from './corpus.ts'

@@ -34,8 +34,8 @@ export const tinyLlama = (family: 'llama' | 'qwen2' = 'llama'): RandomModel =>
   })
 
 /**
- * Two layers of width 256, whose 14 matrices cycle through the types that are read as codes, starting at
- * `turn`; about 500 kB.
+ * Two layers of width 256, whose 14 matrices cycle through the quantised types, starting at index `turn`;
+ * about 500 kB.
  */
 export async function typedLlama(turn: number): Promise<File> {
   const model = randomLlama({

@@ -27,7 +27,9 @@ const COUNT = 26
 const MAX_NUMBER = 5
 /** Rows of the seeds' position tables; at least the fuzzer's context length. */
 const TABLE_ROWS = 64
-/** About half of the random forms can be proven. A much lower share would be a fault of the generator. */
+/**
+ * About half of the random forms can be proven. A much lower share would mean that the generator is broken.
+ */
 const MAX_TRIES = 4 * COUNT
 
 function smallDecoder(index: number): Uint8Array {
@@ -36,8 +38,8 @@ function smallDecoder(index: number): Uint8Array {
 }
 
 /**
- * Decoders that load, by their random index: three kinds of attention, windows, slopes, tables, moving
- * states. The loader rejects the others with the cause.
+ * Decoders that load, by their random index: three kinds of attention, windows, slopes, tables, and states
+ * that move. The loader rejects the others with the cause.
  */
 export async function smallDecoders(): Promise<ReadonlyMap<number, Uint8Array>> {
   const found = new Map<number, Uint8Array>()

@@ -46,7 +46,7 @@ const PACKERS: readonly (readonly [Packer, object])[] = [
   ],
 ]
 
-/** The tiny model with the matrices of its layer packed. */
+/** The tiny model with packed matrices. */
 function packed(pack: Packer, quantization_config: object): File[] {
   const { config, weights } = tinyLlama()
   const tensors: Record<string, StoredTensor> = {}

@@ -61,6 +61,6 @@ test('the same seed has the same findings, and an input can be generated alone a
   expect(restoreInput((await smallest('faulty', found)) ?? {})).toEqual({ word: 'throw' })
 })
 
-test('a target that cannot be opened is an error of its own', async () => {
+test('a target that cannot be opened is reported as a separate error', async () => {
   await expect(readInputs('nothing' as 'faulty', words('read'))).rejects.toThrow(/nothing cannot be opened/)
 })

@@ -128,7 +128,7 @@ const named =
     return { inputs, ms, outcomes, findings: [...byCause.values()] }
   }
 
-/** Starts processes until `inputs` have been read or `order` has nothing more to do. */
+/** Starts processes until `inputs` have been read or `order` is complete. */
 async function drive(
   target: TargetName,
   limits: Limits = {},
@@ -220,7 +220,7 @@ async function start(target: TargetName, limits: Limits) {
   const options: ChildOptions = { target, clock, memoryBytes }
   const child: ChildProcess = fork(CHILD, [JSON.stringify(options)], {
     execArgv: [`--max-old-space-size=${HEAP_MEGABYTES}`, '--disable-warning=ExperimentalWarning'],
-    // V8 prints pages about a full heap, which is only a finding here.
+    // V8 prints a long report about a full heap, which is just one more finding here.
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   })
   let words = ''

@@ -76,7 +76,7 @@ function withoutDead(graph: readonly Part[]): Part[] {
   })
 }
 
-/** Turns nodes that only hold a tensor into the graph's constants, as in other exporters' files. */
+/** Turns nodes that only contain a tensor into constants of the graph, as in other exporters' files. */
 function withConstants(graph: readonly Part[]): Part[] {
   return graph.map((each): Part => {
     const fields = each.number === NODE ? partsOf(each.value) : []

@@ -3,7 +3,7 @@
 import type { Random } from '../helpers/random.ts'
 import type { Input } from './input.ts'
 
-/** One parser and the steps after it. */
+/** One parser and the steps that follow it. */
 export interface Target {
   /** Makes an input, usually a valid one with some changes. */
   draw(random: Random): Input

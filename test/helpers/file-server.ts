@@ -26,7 +26,7 @@ export interface Behaviour {
   excess?: number
   /** Sends at most this many bytes of each range, and declares them in Content-Range. */
   most?: number
-  /** Does not declare that: Content-Range has the requested range. */
+  /** Does not declare the shorter range: Content-Range has the requested one. */
   saysAll?: boolean
   /** Answers every request with 206. */
   isAlwaysPart?: boolean

@@ -33,7 +33,7 @@ export class Random {
     return this.word() / 2 ** 31 - 1
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** A whole number from 0 up to, but excluding, `end`. */
   below(end: number): number {
     return Math.floor(this.unit() * end)
   }
@@ -51,7 +51,7 @@ export class Random {
     return values[this.below(values.length)] as T
   }
 
-  /** Usually 1, sometimes more, at most `most`. */
+  /** A whole number: usually 1, sometimes more, at most `most`. */
   few(most = 6): number {
     let count = 1
     while (count < most && this.chance(0.4)) count += 1
@@ -59,13 +59,13 @@ export class Random {
   }
 }
 
-/** A function that returns numbers from 0 to below 1. */
+/** A function that returns numbers from 0 up to, but excluding, 1. */
 export function randomFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.unit()
 }
 
-/** A function that returns numbers from -1 to below 1. */
+/** A function that returns numbers from -1 up to, but excluding, 1. */
 export function signedFrom(seed: number | string): () => number {
   const random = new Random(seed)
   return () => random.signed()

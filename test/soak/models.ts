@@ -1,4 +1,4 @@
-// Makes the soak's tiny models of each kind of state and of each format, as files, and adapters of one of
+// Makes the soak's tiny models, of each kind of state and in each format, as files, and adapters for one of
 // them.
 import { readFile, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
@@ -21,7 +21,7 @@ import { ggufLora, peftFiles, randomLora } from '../conformance/testing/writers/
 export interface SoakModel {
   readonly name: string
   readonly files: readonly File[]
-  /** Enough for only a few conversations, so that memory sometimes runs short. */
+  /** Enough for only a few conversations, so that memory sometimes runs out. */
   readonly stateBytes: number
   /** Prompt words that its tokenizer can encode. */
   readonly words: readonly string[]
@@ -42,7 +42,7 @@ const CONSTRAINTS: readonly GenerateOptions[] = [
 ]
 const COMMON = { stateBytes: 640 * KiB, words: WORDS, constraints: CONSTRAINTS, adapters: [] } as const
 
-/** The exports have 96 tokens, the first bytes: no lower-case letters. */
+/** The tokens of the exports are the first 96 bytes, which include no lower-case letters. */
 const EXPORT_TOKENS = 96
 const EXPORTED = {
   ...COMMON,

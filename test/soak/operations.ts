@@ -10,7 +10,9 @@ import type { SoakModel } from './models.ts'
 const MAX_SESSIONS = 5
 const MAX_FILES = 3
 
-/** Expected errors: an abort was requested, or the context, the state or the conversation is exhausted. */
+/**
+ * Expected errors: an abort was requested, the context or the state is full, or the conversation has ended.
+ */
 const ASKED_FOR: ReadonlySet<ErrorCode> = new Set(['context-overflow', 'out-of-memory', 'disposed'])
 const NOTHING_TO_DO =
   /nothing to answer|while a generation runs|no session is stored here|index (is )?\S+ .*below|was disposed/
@@ -54,7 +56,7 @@ export class Operations {
     this.#table = this.#every.filter(([name]) => !without.includes(name))
   }
 
-  /** Runs `count` operations, `lanes` at a time. Their errors are never thrown. */
+  /** Runs `count` operations, up to `lanes` concurrently. Their errors are never thrown. */
   async perform(count: number, lanes: number): Promise<void> {
     this.#left = count
     const lane = async () => {

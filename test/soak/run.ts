@@ -33,7 +33,7 @@ const models = await soakModels(storage)
 const residents = await Promise.all(models.filter(({ name }) => RESIDENTS.includes(name)).map(resident))
 
 run.begin()
-/** Writes rounds when they end, because in memory they would count as growth. */
+/** Writes each round when it ends, because results kept in memory would count as growth. */
 const roundsFile = join(options.folder, 'rounds.jsonl')
 await mkdir(options.folder, { recursive: true })
 await writeFile(roundsFile, '')

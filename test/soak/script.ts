@@ -8,7 +8,7 @@ import { memoryPlot, type Sample } from './trend.ts'
 
 interface SoakOptions {
   readonly minutes: number
-  /** Number of rounds after which the run ends, whatever the time. */
+  /** Number of rounds after which the run ends, regardless of the time. */
   readonly rounds?: number
   readonly seed: number
   readonly folder: string
@@ -44,7 +44,7 @@ export class SoakRun<Own extends object = object> {
     this.options = options(new Command(name))
       .description(description)
       .option('--minutes <n>', 'how long', Number, minutes)
-      .option('--rounds <n>', 'number of rounds, whatever the time', Number)
+      .option('--rounds <n>', 'number of rounds, regardless of the time', Number)
       .option('--seed <n>', 'seed of all random choices', Number, 1)
       .option('--folder <path>', `folder for ${file}.json and ${file}.svg`, 'build/soak')
       .parse()

@@ -64,7 +64,7 @@ class StoredFolder {
   }
 }
 
-/** Gives this process storage in `folder`, since Node, unlike browsers, has none. */
+/** Gives this process storage in `folder`, because Node, unlike browsers, has none. */
 export async function provideStorage(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true })
   const storage = { getDirectory: async () => new StoredFolder(folder) }

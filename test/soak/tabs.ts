@@ -22,7 +22,7 @@ interface Tab {
   readonly service: TabService
   readonly engine: Engine
   readonly operations: Operations
-  /** Resolves when the tab's work ends. */
+  /** Resolves when the tab's work has ended. */
   readonly work: Promise<void>
 }
 

@@ -129,7 +129,7 @@ static __attribute__((noinline)) float cap_scores(v128_t *s, float cap) {
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
 
-/* Clamps scores to a range and returns the largest. Separate for the same reason. */
+/* Clamps scores to a range and returns the largest. A separate function for the same reason. */
 static __attribute__((noinline)) float limit_scores(v128_t *s, float least, float most) {
     v128_t greatest_of = splat(-__builtin_inff());
     for (uint32_t g = 0; g < VECTORS; g++) {
@@ -139,7 +139,8 @@ static __attribute__((noinline)) float limit_scores(v128_t *s, float least, floa
     return wasm_f32x4_extract_lane(greatest(greatest_of), 0);
 }
 
-/* Adds the biases of the block's positions to their scores and returns the largest. Separate for the same reason. */
+/* Adds the biases of the block's positions to their scores and returns the largest. A separate function for the same
+ * reason. */
 static __attribute__((noinline)) float bias_scores(v128_t *s, const float *bias) {
     const v128_t unit = splat(LOG2_E);
     v128_t most = splat(-__builtin_inff());
@@ -248,8 +249,8 @@ static void softmax_block(struct tile *tile) {
     }
 }
 
-/* y of queries first..end += the weighted values of a range of positions (int8: groups of 4), in columns far apart as
- * in score_block(). */
+/* Adds the weighted values of a range of positions (int8: groups of 4) to y of queries first..end, in columns far apart
+ * as in score_block(). */
 static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, struct range range) {
     const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, wide = wide_of(end - first);
     const uint32_t apart = format == KV_FP8 ? 0 : vectors / wide, columns = apart * wide, turn = turn_of(tile, format);

@@ -165,8 +165,8 @@ INLINE void score_codes(struct tile *tile, uint32_t first, const int n, uint32_t
     dot_codes(tile->s[first] + group, VECTORS, apart, n, groups, of, HAS_PLANES);
 }
 
-/* y of n queries += the weighted values of groups from..to of 4 positions, in `vectors` vectors of dims: the first at
- * d4, `apart` from one to the next. Weights of invisible positions are 0. */
+/* Adds the weighted values of groups from..to of 4 positions to y of n queries, in `vectors` vectors of dims. The first
+ * vector is d4, and each next one is `apart` further. Weights of invisible positions are 0. */
 INLINE void accumulate_codes(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                              uint32_t from, uint32_t to) {
     v128_t out[QUAD][4];

@@ -7,7 +7,7 @@
  *   head h of `heads` reads KV head (h + absent) / ratio; head_dim % 4 == 0, at most 512
  *   K, V    as they are stored, also at the row's own position: kv.h, abi.h
  *
- *   Scores are in units of log 2. Each query is computed by itself: neither the chunk nor its neighbours change a bit.
+ *   Scores are in units of log 2. Queries are independent: neither the chunk nor its neighbours change a bit.
  *     K f32    x[p] = (sum_d K[p][d] * q[d]) * (scale * log2 e)                          d ascending
  *     K int8   c[d] = nearest(q[d] * 8191 / max|q|)                                      14 bits: the dot is exact
  *              x[p] = ((sum_d K[p][d] * c[d]) * k_scale[p] + k_offset[p] * sum_d c[d])

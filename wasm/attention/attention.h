@@ -24,14 +24,14 @@ INLINE const uint32_t *table_of(const struct op_attention *op, const struct sequ
 INLINE uint32_t first_seen(const struct op_attention *op, uint32_t to) {
     return op->window && to > op->window ? to - op->window : 0;
 }
-/* Positions after its own that a row sees. */
+/* Positions after its own that a row attends to. */
 INLINE uint32_t seen_after(const struct op_attention *op, const struct sequence *seq) { return seq->whole ? ~0u : op->after; }
 /* The end of the range of positions visible to the row at `position`. */
 INLINE uint32_t seen_end(const struct op_attention *op, const struct sequence *seq, uint32_t position) {
     const uint32_t end = seq->position + seq->rows, after = seen_after(op, seq);
     return after < end - position ? position + 1 + after : end;
 }
-/* Positions of a segment of the row at `position`. */
+/* Number of positions in each segment of the row at `position`. */
 INLINE uint32_t segment_length(uint32_t position) {
     uint32_t blocks = 4;
     while (blocks * MAX_SEGMENTS < position / BLOCK_POSITIONS + 1) blocks *= 2;

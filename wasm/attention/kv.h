@@ -12,7 +12,7 @@
  *            high - low below 2^-100: scale 0, codes -128 and offset low
  *   fp8      scale = max|x| / 31         code = nearest e3m4 of x * (31 / max|x|), ties to even
  *            e3m4: a sign, 3 bits of exponent with a bias of 3, 4 bits of mantissa; no infinities, no NaN
- *            below 2^-3: 0; from there to 2^-2: 2^-2, the least normal; max|x| below 2^-100: scale and codes 0
+ *            below 2^-3: 0; from there to 2^-2: 2^-2, the smallest normal; max|x| below 2^-100: scale and codes 0
  *
  * A NaN or infinity shows up in the scale and offset, so it is not lost. */
 #ifndef HALFBYTE_KV_H

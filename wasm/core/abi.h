@@ -130,9 +130,8 @@ enum norm_kind { NORM_ROW = 1, NORM_CENTRED = 2, NORM_EACH = 4, NORM_LATER = 8, 
 struct op { uint32_t code, rows; };
 
 /* What selects a row of a table: the token's id, its position, or its kind, such as which text of a pair it belongs to.
- * A
-   token's word is its id, with its kind above the lowest ID_BITS. A word with INPUT_BIT stands for a row that the step
-   supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
+ * A token's word has its id in the lowest ID_BITS and its kind above them. A word with INPUT_BIT stands for a row that
+ * the step supplies itself, such as a part of an image. BY_INPUT: every row is supplied, and there is no table. */
 enum selector { BY_ID = 0, BY_POSITION = 1, BY_KIND = 2, BY_INPUT = 3 };
 
 /* y[m] = scale * table[id], where `by` selects the id. The table holds the rows [first, first + vocab) of `whole`. An
@@ -182,13 +181,13 @@ struct op_rope_kv {
 /* y[m] = softmax(scale * q[m] K^T) V over positions 0..position[m], or the last `window` of them when window > 0.
  * cap > 0: scores s become cap * tanh(s / cap) before the softmax. least < most: then they are limited to this range.
  * Output as f32 rows (y) and/or a8 rows (a8, only when head_dim % 32 == 0); 0: not wanted. parts: space for
- * [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. Steps of up to SPLIT_ROWS rows then also split the
- * positions of a row among tiles. 0: they do not; the result is the same. ratio: query heads for each KV head. The
+ * [SPLIT_ROWS][heads][MAX_SEGMENTS][PART_SUMS + head_dim] f32. With it, steps of up to SPLIT_ROWS rows also split the
+ * positions of a row among tiles; 0: no space, no split, and the same result. ratio: query heads for each KV head. The
  * first `absent` query heads of the first KV head are missing, and so may be the last query heads of the last KV head.
  * after: the number of positions after its own that a row also sees, up to the last row of its sequence in the step.
  * bias (0: none): f32 [heads][2 * reach + BLOCK_POSITIONS], added to the scores last. Column reach + d is for the
- * position d after the row's own. No row is at a position past `reach`.
- * sinks (0: none): f32 [heads], one more score for each head's softmax, of a position whose value is zero. */
+ * position d after the row's own. No row is at a position past `reach`. sinks (0: none): f32 [heads], one more score
+ * for each head's softmax, of a position whose value is zero. */
 struct op_attention {
     uint32_t code, rows, q, q_stride, y, y_stride, a8, a8_stride, heads, kv_heads, head_dim;
     uint32_t group, k_offset, v_offset, k_format, v_format, window;
@@ -251,7 +250,7 @@ struct op_delta {
     float scale, eps;
 };
 
-/* The gated linear recurrent unit of Griffin. The gates' matrices are cut into `blocks` on their diagonals; a block's
+/* The gated linear recurrent unit of Griffin. The gates' matrices consist of `blocks` blocks on the diagonal; a block's
  * width is a multiple of 4. Formulas and layouts: lru.c. */
 struct op_lru {
     uint32_t code, rows, x, x_stride, enter_weight, enter_bias, stay_weight, stay_bias, param, channels, blocks, group;
@@ -273,21 +272,22 @@ struct op_layernorm { uint32_t code, rows, x, x_stride, weight, bias, n, y, y_st
 /* y[m] *= scale, then y[m] = cap * tanh(y[m] / cap) when cap > 0 */
 struct op_rescale { uint32_t code, rows, y, y_stride, n; float scale, cap; };
 
-/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay. y may be x. */
+/* y[m] = x[m] clamped to least..most. least <= 0 <= most, so zeros stay zero. y may be x. */
 struct op_clamp { uint32_t code, rows, x, x_stride, y, y_stride, n; float least, most; };
 
 /* norm = sqrt(sum / size + eps). With x: sum is the sum of squares of the `size` values x[m]; y[m] *= norm, and the sum
- * is stored in y[m][round_up(n, 32)]. Where x is 0: sum is read from there, for `size` values; y[m] *= 1 / norm. */
+ * is stored in y[m][round_up(n, 32)]. If x is 0, the sum of the squares of `size` values is read from that place, and
+ * y[m] *= 1 / norm. */
 struct op_renorm { uint32_t code, rows, x, x_stride, y, y_stride, n, size; float eps; };
 
 /* How a router turns logits x into scores: p[e] = softmax(x)[e], or p[e] = 1 / (1 + e^-x[e]). mixer: experts are chosen
- * one after the other, each with a softmax over the remaining logits near the greatest of them (route.c). */
+ * one after the other, each with a softmax over the remaining logits near the largest of them (route.c). */
 enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
 
-/* Chooses the experts of each row: the `used` experts with the greatest p[e] + bias[e] (bias 0: none). Their weights
+/* Chooses the experts of each row: the `used` experts with the largest p[e] + bias[e] (bias 0: none). Their weights
  * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
- * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` experts in a
- * row. The best have the greatest sums of their group_best (1 or 2) greatest p[e] + bias[e].
+ * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` consecutive
+ * experts. The best have the largest sums of their group_best (1 or 2) largest p[e] + bias[e].
  * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
  * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
  * then by row. rows: ROWS_TOKENS. */

@@ -16,7 +16,7 @@
 
 /* EACH_KERNEL: every op and its kernel. `plain` kernels have one form, `dots` kernels have quads, pairs and products,
  * `dense` kernels have wide as well. EACH_SECOND_ROUND: ops with a second round, whose tiles read what the tiles
- * of the first wrote. The build makes both from the lines `kernel:` and `second round:` of the C files. */
+ * of the first wrote. The build generates both from the lines `kernel:` and `second round:` of the C files. */
 #include "kernels.h"
 
 #define DECLARE_PLAIN(code, name) extern const struct kernel name;
@@ -29,7 +29,7 @@ EACH_SECOND_ROUND(DECLARE_PLAIN, DECLARE_DOTS)
 #define PAIRS(code, name) [code] = &WITH_PAIRS(name),
 #define WIDE(code, name) [code] = &WITH_WIDE(name),
 #define PRODUCTS(code, name) [code] = &WITH_PRODUCTS(name),
-/* By enum dot_form and enum op_code. */
+/* Indexed by enum dot_form and enum op_code. */
 static const struct kernel *const kernels[DOT_FORMS][OP_COUNT] = {
     {EACH_KERNEL(QUADS, QUADS, QUADS)}, {EACH_KERNEL(QUADS, PAIRS, PAIRS)}, {EACH_KERNEL(QUADS, QUADS, WIDE)},
     {EACH_KERNEL(QUADS, PRODUCTS, PRODUCTS)}};
@@ -89,7 +89,7 @@ void serve(struct sync *sync, uint32_t thread) {
     }
 }
 
-/* Called for a thread that died. All others leave run() with 1. */
+/* Called for a thread that died. run() then returns 1 on all others. */
 EXPORT("poison")
 void poison(struct sync *sync) { poison_all(sync); }
 

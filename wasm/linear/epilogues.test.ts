@@ -310,7 +310,7 @@ describe('heads', () => {
   })
 
   test.each(FORMATS)(
-    'normed and capped attention to K $k, V $v matches its definition bit for bit',
+    'normed and capped attention over K $k, V $v matches its definition bit for bit',
     (format) => {
       for (const norms of [0, NORM.row, undefined]) {
         const { difference } = compare((machine) => {

@@ -1,6 +1,6 @@
 /* linear-many.h: products of many rows. In: a span, a function that lays a block of its weights. Out: rows of y.
  *
- *   To lay a block is to unpack its codes and scales into the vectors that the dots use. A group of all rows is
+ *   Laying a block means unpacking its codes and scales into the vectors that the dots use. A group of all rows is
  *   prepared once for all panels of a tile, and a block of weights is laid once for all rows. Both are then in the
  *   first-level cache. The f32 sums of a panel and row stay in memory and add one group after the other, in the same
  *   order as for a single row.

@@ -1,4 +1,4 @@
-/* linear_w2a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 2-bit weights (-1, 0, 1; a code for 2 is left) with one scale
+/* linear_w2a8: y[m][n] = sum_k W[n][k] x[m][k] + bias[n]. 2-bit weights (-1, 0, 1; the fourth code is 2) with one scale
  * for 256 inputs of an output, 8-bit activations with one scale per row.                                       exact
  *
  *   n  output, padded to 32 by zero rows       panel p = n / 8, row i = n % 8
@@ -17,7 +17,7 @@
  *
  *   tile  as in linear-w4.c, but run by run instead of group by group: a run of one panel, then of the next. Its sums
  *         stay in registers, so there is no work between two groups.
- *         Many rows, where LAYS_NIBBLES: as in linear-many.h, with i32 sums from group to group */
+ *         Many rows, if LAYS_NIBBLES: as in linear-many.h, with i32 sums carried from group to group */
 /* forms: quads, pairs, products */
 #include "linear/linear-many.h"
 

@@ -14,8 +14,8 @@
  *   row of x: sums start at -8 times the sum of its codes.
  *
  *   tile  as in linear-w4.c: four panels far apart, group by group, up to TOKEN_TILE rows at a time. There is no work
- *         between two groups, so this is as fast for many rows as laid weights are. In simd128 it is slower, so it uses
- *         linear-many.h
+ *         between two groups, so this is as fast for many rows as laid weights are. In simd128, it is slower, so that
+ *         build uses linear-many.h
  *
  *   Where the sums of four panels exceed the registers, the sums of a panel are loaded before its block and stored
  *   after it. */

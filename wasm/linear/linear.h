@@ -8,7 +8,7 @@
  *
  *   memory  |t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|t0 t1 t2 ..|   each stream continues where the last tile stopped
  *
- *   Tiles of registers are sized for x64's 16; linear-wide.c has those for Arm's 32. */
+ *   Register tiles are sized for the 16 registers of x64; linear-wide.c has tiles for the 32 of Arm. */
 #ifndef HALFBYTE_LINEAR_H
 #define HALFBYTE_LINEAR_H
 #include "core/kernel.h"

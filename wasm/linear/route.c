@@ -40,7 +40,7 @@ static void drop_groups(const struct op_route *op, struct experts *all) {
     for (uint32_t e = 0; e < op->groups * size; e++) all->taken[e] = !kept[e / size];
 }
 
-/* The first of the greatest untaken keys. */
+/* The expert with the largest untaken key; on ties, the first. */
 static uint32_t best_of(const struct op_route *op, const struct experts *all) {
     uint32_t best = op->experts;
     for (uint32_t e = 0; e < op->experts; e++) {

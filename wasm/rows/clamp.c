@@ -1,6 +1,6 @@
-/* clamp: y[m] = x[m] within least..most: limit.h. In: f32 rows. Out: f32 rows, which may be x.                 exact
+/* clamp: y[m] = x[m], limited to least..most (limit.h). In: f32 rows. Out: f32 rows, which may be x.           exact
  *
- *   Columns from n on: zeros in y, as in all rows. Where y is x they stay, because a view may begin there.
+ *   Columns from n on: zeros in y, as in all rows. Where y is x they are unchanged, because a view may begin there.
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "core/kernel.h"

@@ -1,4 +1,4 @@
-/* quantize: q[m] = the a8 row of x[m], optionally in another order. In: f32 rows. Out: a8 rows (quantize.h).   exact
+/* quantize: q[m] = the a8 row of x[m], optionally reordered. In: f32 rows. Out: a8 rows (quantize.h).             exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns. With `whole`: one whole row, read twice */
 #include "core/kernel.h"

@@ -1,4 +1,4 @@
-/* rescale: y[m] *= scale, then a soft cap: cap.h. In: f32 rows. Out: f32 rows, in place.                       exact
+/* rescale: y[m] *= scale, then a soft cap (cap.h). In: f32 rows. Out: f32 rows, in place.                      exact
  *
  *   tile  one row, up to COLUMN_CHUNK columns */
 #include "simd/cap.h"

@@ -17,7 +17,7 @@ function numbers(seed: number, width: number): number[][] {
 const filled = (machine: Machine, values: readonly number[][]): Rows =>
   machine.rows(M, values[0]!.length, (row, lane) => values[row]![lane]!)
 
-/** Pads `values` so that each stream starts at a whole group. */
+/** Pads `values` so that each stream starts at a group boundary. */
 const padded = (values: readonly number[], n: number): number[] => {
   const apart = roundUp(n, 32)
   return Array.from({ length: (values.length / n) * apart }, (_, at) =>

@@ -5,9 +5,8 @@
  *   y = gate * up                     none
  *   y = (1 / (1 + e^-gate)) * up      sigmoid
  *   y = max(gate, 0) * up             relu    relu2: the square of max(gate, 0), times up
- *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) +
- * slope x with m the
- *                                     lesser of x and eps
+ *   y = xielu(gate) * up              xielu: above x^2 + slope x for x above 0; else below (e^m - 1 - x) + slope x,
+ *                                     where m is the lesser of x and eps
  *   y = gate * normal(gate) * up      gelu_exact: normal is the cumulative distribution function of the standard normal
  *                                     distribution, (1 + erf(gate / sqrt 2)) / 2
  *
@@ -112,7 +111,7 @@ INLINE v128_t activated(v128_t gate, const struct exp_constants *c, uint32_t act
 INLINE float silu__ref(float x) { return activated__ref(x, ACT_SILU); }
 INLINE v128_t silu(v128_t x, const struct exp_constants *c) { return activated(x, c, ACT_SILU); }
 
-/* One group of 32; up 0: none. */
+/* One group of 32. If up is 0, there is no second factor. */
 INLINE void gated_group(v128_t *v, const float *gate, const float *up, const struct exp_constants *c, uint32_t activation) {
     enum { AT_ONCE = 4 };
     if (activation == ACT_GELU_EXACT || is_rectified(activation)) {

@@ -3,7 +3,8 @@
  *
  * An i16 lane sums 8 pairs: at most 8 * 2 * 128 * 15 = 30720. */
 
-/* low, high += or = products of two vectors of codes with one splat, two inputs at once. */
+/* Sets low and high to the products of two vectors of codes with one splat, two inputs at once, or adds the products to
+ * them. */
 INLINE void add_pairs(v128_t *low, v128_t *high, v128_t l, v128_t h, v128_t qx, const int begins) {
     const v128_t low_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, l);
     const v128_t high_pairs = wasm_i16x8_relaxed_dot_i8x16_i7x16(qx, h);
@@ -32,7 +33,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
-/* Codes of two bits, in i16 for a group. Names: dot-quads.h. */
+/* Codes of two bits, in i16 for a group. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 2 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
 INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
@@ -73,7 +74,7 @@ INLINE void sum_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. */
 enum { MAX_IN_REGISTERS = 2, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
-/* Sums that continue from group to group are added after the dots. Before the dots, they would occupy registers that
+/* Sums carried from group to group are added after the dots. Before the dots, they would occupy registers that
  * the i16 sums need. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows: 120 GOP/s, against 110 with laid nibbles (Zen

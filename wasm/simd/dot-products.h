@@ -32,7 +32,7 @@ INLINE struct masks masks(void) {
 /* The sums of rows 0 and 1, and of rows 2 and 3: i16 lanes for nibbles, i32 lanes for bytes. */
 struct halves { v128_t first, last; };
 
-/* sums += or = products of 16 nibbles with one splat. */
+/* Sets sums to the products of 16 nibbles with one splat, or adds the products to them. */
 INLINE void add_products(struct halves *sums, v128_t codes, v128_t qx, const int begins) {
     const v128_t first = wasm_i16x8_extmul_low_i8x16(codes, qx), last = wasm_i16x8_extmul_high_i8x16(codes, qx);
     sums->first = begins ? first : wasm_i16x8_add(sums->first, first);
@@ -47,7 +47,7 @@ INLINE v128_t nibble_rows(struct halves sums) {
     return wasm_i32x4_extadd_pairwise_i16x8(wasm_i16x8_add(even, odd));
 }
 
-/* sums += or = products of two vectors of 16 signed bytes, each with one splat. */
+/* Sets sums to the products of two vectors of 16 signed bytes, each with one splat, or adds the products to them. */
 INLINE void add_byte_products(struct halves *sums, v128_t a, v128_t b, v128_t qa, v128_t qb, const int begins) {
     const v128_t low = wasm_i16x8_add(wasm_i16x8_extmul_low_i8x16(a, qa), wasm_i16x8_extmul_low_i8x16(b, qb));
     const v128_t high = wasm_i16x8_add(wasm_i16x8_extmul_high_i8x16(a, qa), wasm_i16x8_extmul_high_i8x16(b, qb));
@@ -81,7 +81,7 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
-/* Codes of two bits, in i16: 256 inputs add up to 64 * 128 * 3 = 24576 in a lane. Names: dot-quads.h. */
+/* Codes of two bits, in i16: 256 inputs add up to 64 * 128 * 3 = 24576 in a lane. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 4 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
 INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
@@ -145,8 +145,8 @@ INLINE void lay_splats(struct token *token, const int8_t *codes) {
         UNROLLED for (int j = 0; j < 4; j++) store(&token->splats[4 * i + j], splat_lane(q, j));
     }
 }
-/* The laid codes of a block: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3, then of rows
- * 4-7. */
+/* The codes of a block as they are laid out: nibbles of rows 0-3 and of rows 4-7 in turn; signed bytes of rows 0-3,
+ * then of rows 4-7. */
 enum { LAID_NIBBLES = 16, LAID_BYTES = 16 };
 INLINE void lay_nibbles(v128_t *laid, const uint8_t *w, struct masks masks) {
     UNROLLED for (uint32_t j = 0; j < 8; j++) {
@@ -163,7 +163,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 }
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c, linear-w8.c. */
 enum { MAX_IN_REGISTERS = 1, MAX_BYTES_IN_REGISTERS = 1 };
-/* Sums that continue from group to group are added after the dots. */
+/* Sums carried from group to group are added after the dots. */
 enum { ADDS_LAST = 1 };
 /* Products of many rows unpack nibbles once for all rows. */
 enum { LAYS_NIBBLES = 1 };

@@ -70,7 +70,7 @@ INLINE void add_laid(v128_t *low, v128_t *high, const v128_t *laid, const struct
 /* With more rows than this, the f32 sums of four panels are kept in memory: linear-w4.c. Lower limits have not been
  * measured. */
 enum { MAX_IN_REGISTERS = TOKEN_TILE, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
-/* Sums that continue from group to group are the accumulators of the next dots. */
+/* Sums carried from group to group serve as the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
 /* Products of many rows unpack nibbles again for each TOKEN_TILE rows. Laid nibbles were no faster without VNNI; with
  * VNNI this has not been measured. */

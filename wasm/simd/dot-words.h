@@ -72,7 +72,7 @@ INLINE void dot_bytes(v128_t *dot, const uint8_t *w, uint32_t step, const struct
     }
 }
 
-/* Codes of two bits, masked in place: sum i is 4^i times the dot. Names: dot-quads.h. */
+/* Codes of two bits, masked in place: sum i is 4^i times the dot. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 4 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }
 INLINE void add_crumbs(v128_t (*sums)[TOKEN_TILE][CRUMB_SUMS], const uint8_t *const *w, const struct activations *x,
@@ -140,7 +140,7 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 enum { MAX_IN_REGISTERS = TOKEN_TILE, MAX_BYTES_IN_REGISTERS = TOKEN_TILE };
 /* The stored byte that dot_bytes() and dot_laid_bytes() multiply as 0. The initial sums account for the difference. */
 enum { BYTE_ZERO = 0 };
-/* Sums that continue from group to group are the accumulators of the next dots. */
+/* Sums carried from group to group serve as the accumulators of the next dots. */
 enum { ADDS_LAST = 0 };
 /* Products of many rows use laid nibbles: 68 GOP/s, against 59 without (Zen 4). */
 enum { LAYS_NIBBLES = 1 };

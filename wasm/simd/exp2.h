@@ -2,7 +2,7 @@
  *
  *   x = n + r, n the nearest integer, r exact            2^r = 1 + r p(r), p of degree 4, least error over -0.5..0.5
  *   relative error below 2^-22 = 2.4e-7 (a test measures 1.9e-7); 2^0 is 1
- *   x below -126 counts as -126: a weight of 2^-126 beside one of 1 is lost in every sum */
+ *   x below -126 counts as -126: a weight of 2^-126 next to one of 1 is lost in every sum */
 #ifndef HALFBYTE_EXP2_H
 #define HALFBYTE_EXP2_H
 #include "simd/simd.h"

@@ -46,7 +46,8 @@ INLINE v128_t negative(v128_t sum) { return wasm_i32x4_neg(sum); }
 
 /* The total added by add_eightfold(), in the form of the sums. */
 INLINE v128_t all_eightfold(v128_t sum) { return sum; }
-/* The same, for loops that keep the mask of nibbles in a register and have no register left for eights. */
+/* add_eightfold() and all_eightfold() for loops that keep the mask of nibbles in a register and have none left for
+ * eights. */
 INLINE v128_t add_masked(v128_t sum, struct quad x, struct masks masks) { return add_eightfold(sum, x, masks.low4); }
 INLINE v128_t all_masked(v128_t sum) { return eight_fifteenths(sum); }
 

@@ -42,8 +42,7 @@ INLINE v128_t splat_lane(v128_t v, const int i) {
 }
 
 /* Pins the computation of v to this place. LLVM would nest a chain of dots into one expression with all loads first,
- * and V8
-   would spill them. The lane is never used, so V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
+ * and V8 would spill them. The lane is never used, so V8 drops it. (clang 19 cannot take a v128 in an asm operand.) */
 INLINE void pin(v128_t v) { __asm__ volatile("" ::"r"(wasm_i32x4_extract_lane(v, 0)) : "memory"); }
 /* to[i] = value for i < n, in this order. */
 #define FOR_ALL(n, to, value) UNROLLED for (int i = 0; i < (n); i++) { (to)[i] = value; pin((to)[i]); }

@@ -78,7 +78,7 @@ describe.each(SPARSE)('a forged %s', (encoding) => {
     for (let i = 0; i < FORGERIES; i++) {
       const bytes = good.slice()
       for (let changes = 1 + below(3); changes > 0; changes--) {
-        // Either the table, the head and list of a strip, or any byte.
+        // Changes a byte of the table, of a strip's head and list, or anywhere.
         const from = [0, table[below(2)]!, below(bytes.length - 64)][below(3)]!
         const at = from + below(from === 0 ? 12 : 64)
         bytes[at] = random() < 0.5 ? bytes[at]! ^ (1 << below(8)) : [0, 1, 0x7f, 0x80, 0xff][below(5)]!

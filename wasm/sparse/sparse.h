@@ -31,7 +31,7 @@ strip_codes sparse_w8_sp24__ref;
 
 /* The scale of row i among the 16 bytes of scales of a panel. */
 INLINE uint16_t scale__ref(const uint8_t *scales, uint32_t i) { return ((const uint16_t *)scales)[i % 4 * 2 + i / 4]; }
-/* The code of row i in byte `input` of a value of a panel: 16 bytes in w4, 32 in w8. */
+/* The code of row i and input `input`, 0 to 3, in a panel's value of 16 bytes in w4, 32 in w8. */
 INLINE int16_t code__ref(const uint8_t *value, uint32_t i, uint32_t input, int wide) {
     if (wide) return (int16_t)(value[4 * i + input] - 128);
     const uint8_t byte = value[i % 4 * 4 + input];
@@ -54,7 +54,7 @@ INLINE struct sums no_sums(void) {
     const v128_t zero = wasm_i32x4_splat(0);
     return (struct sums){{zero, zero, zero, zero}};
 }
-/* The same, minus the zero code times the sum of the kept activations. start: -8 times that sum. */
+/* Sums that start at minus the zero code times the sum of the kept activations. start: -8 times that sum. */
 INLINE struct sums sums_from(v128_t start, const int wide) {
     if (!wide) return (struct sums){{start, start, start, start}};
     const v128_t low = low_start(start), high = high_start(start);

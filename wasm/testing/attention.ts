@@ -25,7 +25,7 @@ export interface Shape {
   /** Ranges that scores and rotated keys are clamped to. */
   readonly scoreLimits?: readonly [number, number]
   readonly keyLimits?: readonly [number, number]
-  /** Positions after its own that a row sees. Default 0. */
+  /** Positions after its own that a row attends to. Default 0. */
   readonly after?: number
   /** The maximum position of a row, if scores get a bias by head and distance. */
   readonly reach?: number
@@ -38,7 +38,7 @@ export interface Shape {
 export interface Part {
   readonly position: number
   readonly rows: number
-  /** Whether its rows see each other. Default false. */
+  /** Whether its rows attend to each other. Default false. */
   readonly whole?: boolean
 }
 

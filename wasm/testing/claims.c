@@ -1,5 +1,5 @@
-/* claims.c: claims of tiles, for tests. In: a sync block, the claimers of several threads in one thread. Out: the tile
- * that each gets. */
+/* claims.c: claims of tiles, for tests. In: a sync block, and the claimers of several threads, all run by one thread.
+ * Out: the tile that each gets. */
 #include "core/sync.h"
 
 #define EXPORT(name) __attribute__((export_name(name)))

@@ -219,7 +219,7 @@ export class Machine {
    * Writes the step's descriptor for sequences of (first position, rows, block addresses per state group).
    */
   setStep(options: {
-    /** `whole`: rows see each other. Default: they see those before them. */
+    /** `whole`: rows attend to each other. Default: only to earlier rows. */
     sequences: readonly {
       position: number
       rows: number
@@ -347,8 +347,8 @@ export function compare(scene: (machine: Machine) => void): {
 }
 
 /**
- * The same for many scenes, each run before the next is set up, all in one memory. Returns the names of
- * the scenes that differ, with the build.
+ * Like `compare`, for many scenes, each run before the next is set up, all in one memory. Returns the names
+ * of the scenes that differ, with the build.
  */
 export function compareAll(
   scenes: Readonly<Record<string, (machine: Machine) => void>>,

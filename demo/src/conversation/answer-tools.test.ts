@@ -74,7 +74,7 @@ describe('a model of half a billion weights', () => {
     expect(requests[2]?.messages.map(({ content }) => content)).toEqual([told, 'You pay 729.', 'Thanks!'])
   })
 
-  test('answers alone where it chooses no tool, and an ordinary message at once', async () => {
+  test('answers without a tool if it chooses none, and answers an ordinary message at once', async () => {
     const { requests, messages } = await talk(
       CHOOSES,
       ['{"name":"none"}', 'About 200.', 'Hello!'],
@@ -125,7 +125,7 @@ describe('a larger model whose template describes tools', () => {
     expect(messages[1]?.used?.map(({ state }) => state)).toEqual(['failed', 'failed', 'failed'])
   })
 
-  test('has none until a message needs one', async () => {
+  test('gets no tools until a message needs one', async () => {
     const { requests } = await talk(
       CALLS,
       ['Hello!', 'You pay 729.', 'Bye.'],
@@ -135,7 +135,7 @@ describe('a larger model whose template describes tools', () => {
   })
 })
 
-test('a model that is too small, and one whose tools are off, answer alone', async () => {
+test('a model that is too small, and one whose tools are off, answer without tools', async () => {
   for (const [model, tools] of [
     [{ parameters: 1.35e8, readsTools: true }, 'on'],
     [CHOOSES, 'off'],
@@ -154,7 +154,7 @@ test('the page answers what it can parse, whichever model is chosen, unless tool
   expect(ownAnswer([{ role: 'user', content: RENT }], CHOSEN, { tools: 'on' })).toBeUndefined()
 })
 
-test('an embedded model reads of its tools what it was trained with', async () => {
+test('an embedded model reads tool descriptions like those of its training', async () => {
   const requests: FakeRequest[] = []
   const engine = await fakeEngine(
     (request) => {

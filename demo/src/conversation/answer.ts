@@ -53,7 +53,7 @@ export interface AnswerPage extends Omit<Listener, 'grow' | 'ran'> {
 
 /**
  * Generates the answer to a conversation's last message, or the rest of an answer that was `begun`. After an
- * error this resolves to the partial answer, marked as interrupted.
+ * error, this resolves to the partial answer, marked as interrupted.
  */
 export async function speakAnswer(
   speaker: Speaker,
@@ -138,7 +138,7 @@ export async function speakAnswer(
   }
 }
 
-/** What the page says to a question that no model of it should answer. */
+/** The page's reply to a question that none of its models should answer. */
 const REFUSALS = {
   advice: 'declinedAdvice',
   harm: 'declinedHarm',
@@ -179,7 +179,7 @@ export function ownAnswer(
   return { content: t(word), declined: true }
 }
 
-/** True if the question has files of its own. */
+/** True if the question itself has files attached. */
 const hasFiles = (messages: readonly StoredMessage[]): boolean =>
   splitQuotes(messages.at(-1)?.content ?? '').files.length > 0
 

@@ -68,7 +68,7 @@ export class Chat extends Conversations {
   #engine: Engine | undefined
   #speaker: Speaker | undefined
   #answered: Promise<void> = Promise.resolve()
-  /** Resolves when the engine is not needed for an answer. */
+  /** Resolves once no answer needs the engine. */
   #spoken: Promise<void> = Promise.resolve()
   #stopping = new AbortController()
   /** The streaming answer, and the stored part of its conversation without it. */
@@ -290,8 +290,8 @@ export class Chat extends Conversations {
     const settings = { system, tools, ...this.conversation.settings }
     const before = isFirst ? { ...this.conversation, settings } : this.conversation
     let turn = change(before.messages)
-    let home = withMessages(before, turn.messages)
-    if (this.isAnswering || !this.canAsk || home.messages.length === 0) return
+    let conversation = withMessages(before, turn.messages)
+    if (this.isAnswering || !this.canAsk || conversation.messages.length === 0) return
     const stopping = new AbortController()
     this.#stopping = stopping
     this.problem = undefined
@@ -302,11 +302,16 @@ export class Chat extends Conversations {
     const grow = () => {
       // When an answer is regenerated or continued, its question is already stored.
       this.#growing = {
-        conversation: home,
+        conversation,
         left: turn.unanswered,
         isStored: turn.unanswered !== turn.messages,
       }
-      this.#grow(home, { content: '', ...turn.begun, model: choiceName(this.model.shown), ...turn.versions })
+      this.#grow(conversation, {
+        content: '',
+        ...turn.begun,
+        model: choiceName(this.model.shown),
+        ...turn.versions,
+      })
     }
     grow()
     this.changed()
@@ -316,30 +321,30 @@ export class Chat extends Conversations {
       await this.store.alone(before.id, stopping.signal, async () => {
         const known = (await this.store.newest(before.id)) ?? before
         turn = change(known.messages)
-        home = withMessages(known, turn.messages)
+        conversation = withMessages(known, turn.messages)
         // The answer need not wait until the question is stored.
-        const stored = this.store.put(withMessages(home, turn.unanswered)).then(() => {
+        const stored = this.store.put(withMessages(conversation, turn.unanswered)).then(() => {
           if (this.#growing !== undefined) this.#growing = { ...this.#growing, isStored: true }
         })
         grow()
-        const said = await this.#say(home, turn, stopping.signal)
+        const said = await this.#say(conversation, turn, stopping.signal)
         await stored
         this.#endGrowth()
         const isAnswered = said !== undefined && isSaid(said)
         const messages: readonly StoredMessage[] = isAnswered
-          ? [...home.messages, { role: 'assistant', ...said }]
+          ? [...conversation.messages, { role: 'assistant', ...said }]
           : turn.unanswered
         // Another tab may continue only once this turn is stored.
-        home = await this.store.put(withMessages(home, messages))
+        conversation = await this.store.put(withMessages(conversation, messages))
       })
     } catch (error) {
       this.#endGrowth()
-      home = withMessages(home, turn.unanswered)
+      conversation = withMessages(conversation, turn.unanswered)
       // Stopped while another tab was answering, or before a model was loaded: the question stays.
-      if (stopping.signal.aborted) home = await this.store.put(home)
+      if (stopping.signal.aborted) conversation = await this.store.put(conversation)
       else this.#fail(error)
     }
-    if (this.conversation.id === before.id) this.conversation = home
+    if (this.conversation.id === before.id) this.conversation = conversation
     this.isAnswering = false
     this.hasSpoken = true
     answered.resolve()
@@ -353,12 +358,12 @@ export class Chat extends Conversations {
    * The page's own answer, or that of the model, which may still be loading; undefined if neither can
    * answer.
    */
-  async #say(home: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
+  async #say(conversation: Conversation, turn: Asked, stop: AbortSignal): Promise<Answered | undefined> {
     if (!(await this.parts.load(ANSWER))) return undefined
     const { ownAnswer, speakAnswer, Speaker, trainingOf } = await ANSWER()
-    const own = ownAnswer(home.messages, trainingOf(this.model.shown), this.#settingsOf(home))
+    const own = ownAnswer(conversation.messages, trainingOf(this.model.shown), this.#settingsOf(conversation))
     if (own !== undefined) {
-      this.#grow(home, { ...own, ...turn.versions })
+      this.#grow(conversation, { ...own, ...turn.versions })
       return { ...own, ...turn.versions }
     }
     const engine = await this.#engineSoon(stop)
@@ -369,8 +374,15 @@ export class Chat extends Conversations {
     this.#spoken = spoken.promise
     try {
       const growing = { model: choiceName(this.model.shown), ...turn.versions }
-      const page = this.#pageFor(engine, home, growing)
-      const said = await speakAnswer(speaker, home, turn.begun, this.#settingsOf(home), stop, page)
+      const page = this.#pageFor(engine, conversation, growing)
+      const said = await speakAnswer(
+        speaker,
+        conversation,
+        turn.begun,
+        this.#settingsOf(conversation),
+        stop,
+        page,
+      )
       return { ...growing, ...said }
     } finally {
       spoken.resolve()
@@ -391,9 +403,13 @@ export class Chat extends Conversations {
     }
   }
 
-  #pageFor(engine: Engine, home: Conversation, growing: Omit<StoredMessage, 'role' | 'content'>): AnswerPage {
+  #pageFor(
+    engine: Engine,
+    conversation: Conversation,
+    growing: Omit<StoredMessage, 'role' | 'content'>,
+  ): AnswerPage {
     return {
-      grow: (answer) => this.#grow(home, { ...growing, ...answer }),
+      grow: (answer) => this.#grow(conversation, { ...growing, ...answer }),
       room: (letters) => this.room(letters),
       measured: (figures) => {
         this.figures = figures
@@ -420,15 +436,15 @@ export class Chat extends Conversations {
   }
 
   /** Shows an unfinished answer, already marked as interrupted in case the page closes. */
-  #grow(home: Conversation, said: Omit<StoredMessage, 'role'>): void {
+  #grow(conversation: Conversation, said: Omit<StoredMessage, 'role'>): void {
     const answer: StoredMessage = { role: 'assistant', ...said, ending: 'interrupted' }
-    const conversation = { ...home, messages: [...home.messages, answer] }
+    const grown = { ...conversation, messages: [...conversation.messages, answer] }
     if (this.#growing !== undefined) {
-      this.#growing = { ...this.#growing, conversation }
+      this.#growing = { ...this.#growing, conversation: grown }
       this.#saver.grown()
     }
-    if (this.conversation.id !== home.id) return
-    this.conversation = conversation
+    if (this.conversation.id !== conversation.id) return
+    this.conversation = grown
     this.dispatchEvent(new Event('grow'))
   }
 

@@ -100,7 +100,7 @@ export class ChatComposer extends LitElement {
     })
   }
 
-  /** True for a model that sees, on a device whose picker of files may not offer its camera. */
+  /** True for a vision model on a device whose file picker may not offer its camera. */
   get #hasCamera(): boolean {
     return this.context !== undefined && !this.blind && isTouch()
   }

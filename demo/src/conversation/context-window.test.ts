@@ -21,7 +21,7 @@ test('room for the answer is a quarter of the context, or less when answers are 
   expect(await firstThatFits(0, [0, 2], { ...window, maxTokens: 10 }, count)).toBe(0)
 })
 
-test('the oldest turns are dropped until half of the context is free, and no answer comes first', async () => {
+test('the oldest turns are dropped until half of the context is free, and the rest never begins with an answer', async () => {
   const count = counter(30, 10, 5, 15, 5, 20, 10)
   expect(await firstThatFits(0, [0, 2, 4, 6], window, count)).toBe(4)
 })
@@ -60,14 +60,14 @@ test('in a long conversation only messages that may fit are counted, including w
 
 test.each<[string, string, string, number]>([
   ['all of the conversation', 'abcd', 'abcd', 0],
-  ['all but what came after it was stored', 'ab', 'abcdef', 0],
+  ['everything up to the time it was stored', 'ab', 'abcdef', 0],
   ['a conversation without its beginning', 'cdef', 'abcdef', 2],
-  ['such a one, which went on', 'cd', 'abcdef', 2],
-  ['an answer that was given twice', 'aba', 'ababab', 0],
-  ['more than is left after an edit', 'cdef', 'abcd', 2],
+  ['a part without the beginning, after which the conversation continued', 'cd', 'abcdef', 2],
+  ['messages that repeat', 'aba', 'ababab', 0],
+  ['messages that an edit has removed', 'cdef', 'abcd', 2],
   ['another conversation', 'xy', 'abcd', 0],
   ['nothing', '', 'abcd', 0],
-])('a kept state with %s omits the right number of messages', (_, kept, messages, count) => {
+])('the messages that a stored state omits are counted: %s', (_, kept, messages, count) => {
   expect(leftOut([...kept], [...messages])).toBe(count)
 })
 
@@ -89,7 +89,7 @@ test('the last exchange stays even if it is long, and an empty conversation is l
   expect(await firstForNext([], window, counter())).toBe(0)
 })
 
-test('a question that does not fit is refused with both numbers', () => {
+test('a question that does not fit is rejected with both numbers', () => {
   expect(() => checkFits(99, 100)).not.toThrow()
   expect(() => checkFits(100, 100)).toThrow(/needs 100 tokens and one for the answer.* room for 100/)
 })

@@ -59,7 +59,7 @@ export async function firstThatFits(
   return possible[low] ?? later.at(-1) ?? first
 }
 
-/** Tokens of a question, for conversations with short ones. */
+/** Minimum number of tokens to assume for the next question. */
 const LEAST_QUESTION = 64
 
 /**
@@ -96,8 +96,8 @@ export function checkFits(needed: number, contextLength: number): void {
 }
 
 /**
- * How many messages a kept state omits at the beginning: it contains the texts `kept`, in order, from a
- * conversation that may have continued since. Zero if it contains other texts.
+ * Returns how many messages a stored state omits at the beginning. The state contains the texts `kept`, in
+ * order, from a conversation that may have continued since. Returns 0 if it contains other texts.
  */
 export function leftOut(kept: readonly string[], messages: readonly string[]): number {
   const [start] = messages.flatMap((_, index) =>

@@ -5,7 +5,7 @@ import type { Figures } from './answer.ts'
 import type { Adding, New } from './store/add-all.ts'
 import { ConversationStore } from './store/conversation-store.ts'
 import { type Conversation, newConversation, pinned, renamed, withMessages } from './store/conversations.ts'
-import { forked, turned } from './store/versions.ts'
+import { forked, withVersion } from './store/versions.ts'
 
 /** Removes the stored state of one conversation, or of all. Its code loads when it is needed. */
 export const unkeep = async (id?: string): Promise<void> => (await import('./store/kept.ts')).unkeep(id)
@@ -75,13 +75,13 @@ export abstract class Conversations extends EventTarget {
   /** Shows the next newer or older version of message `index`. */
   async turn(index: number, step: 1 | -1): Promise<void> {
     if (this.isAnswering) return
-    const turnedTo = withMessages(this.conversation, turned(this.conversation.messages, index, step))
-    this.conversation = turnedTo
+    const changed = withMessages(this.conversation, withVersion(this.conversation.messages, index, step))
+    this.conversation = changed
     this.figures = undefined
     this.hasSpoken = false
     this.changed()
-    const stored = await this.store.put(turnedTo)
-    if (this.conversation === turnedTo) this.conversation = stored
+    const stored = await this.store.put(changed)
+    if (this.conversation === changed) this.conversation = stored
     this.changed()
   }
 

@@ -150,7 +150,7 @@ export class ChatLog extends LitElement {
     if (isSearch || (event.key === 'Home' && !isField)) this.#showWhole()
   }
 
-  /** In the task of its event: a browser prints what is rendered when the event ends. */
+  /** Renders in the event's own task, because a browser prints what is rendered when the event ends. */
   readonly #showWhole = (): void => {
     if (this.#opening.isWhole) return
     const log = this.#log.element

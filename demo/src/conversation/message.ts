@@ -13,7 +13,7 @@ import { pictureView, readView, usedView } from './files/views.ts'
 import { partsOf } from './render/thoughts.ts'
 import { RichText } from './rich/rich-text.ts'
 import { type Ending, isSaid, type Said, type StoredMessage } from './store/conversations.ts'
-import { placeOf } from './store/versions.ts'
+import { versionIndexOf } from './store/versions.ts'
 
 const ENDINGS = {
   cancelled: 'endingCancelled',
@@ -73,7 +73,7 @@ export class ChatMessage extends LitElement {
   /** True if the conversation's answers are from several models, so that each names its model. */
   declare mixed: boolean
   /**
-   * Least number of characters shown at the end of an answer. A long answer appears from its end, once
+   * Minimum number of characters shown at the end of an answer. A long answer appears from its end, once
    * parsed.
    */
   declare tail: number
@@ -82,7 +82,7 @@ export class ChatMessage extends LitElement {
   declare reading: boolean
   /** True once it is known that this device has no voice. */
   declare voiceless: boolean
-  /** True while a long question is unfolded. */
+  /** True while a long question is expanded. */
   declare unfolded: boolean
   readonly #markdown = new GrowingMarkdown()
   readonly #rich = new RichText(this)
@@ -133,7 +133,8 @@ export class ChatMessage extends LitElement {
   #answer(): TemplateResult {
     const { thoughts, isThinking, answer: content } = partsOf(this.message, this.streaming)
     const folded = thoughtsView(thoughts, isThinking, allWords())
-    // One template for every state: a different one would recreate the thoughts, and fold what was opened.
+    // One template for every state: a different one would recreate the thoughts, and collapse those that were
+    // opened.
     return html`${folded}${this.#said(content)}`
   }
 
@@ -236,7 +237,7 @@ export class ChatMessage extends LitElement {
   #versions(): TemplateResult | typeof nothing {
     const { others = [] } = this.message
     if (others.length === 0) return nothing
-    const place = placeOf(this.message)
+    const place = versionIndexOf(this.message)
     const step = (by: 1 | -1, label: 'versionEarlier' | 'versionLater') =>
       html`<button class="small" ?disabled=${this.busy || (by < 0 ? place === 0 : place === others.length)}
         aria-label=${t(label)} @click=${() => this.#turn(by)}>${icon(by < 0 ? 'back' : 'next')}</button>`

@@ -50,7 +50,7 @@ export async function keepFiles(files: readonly File[]): Promise<void> {
 
 /** The files of the last visit. */
 interface KeptFiles {
-  /** True if the browser opens them without asking the user. */
+  /** True if the browser opens the files without asking the user. */
   readonly isGranted: boolean
   /**
    * Returns the files, or undefined if the user declines or a file is gone. The browser may ask, so this

@@ -73,8 +73,8 @@ export async function embeddedFile(
 
 /**
  * The file from the service worker's cache, or from the network. A cached file is taken from the cache
- * directly: its blob does not load its bytes, which a response of the service worker would pass through this
- * thread.
+ * directly: its blob does not load the bytes, whereas a response of the service worker would pass them
+ * through this thread.
  */
 async function askFor(url: string, init: RequestInit): Promise<Answer> {
   // Browsers have no caches on insecure pages, and may block them in private windows.

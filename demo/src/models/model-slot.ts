@@ -168,7 +168,7 @@ export class ModelSlot {
         signal: loading.signal,
         ...loadOptions(choice, settings),
         ...(choice.kind === 'embedded' && { stateBytes: choice.stateBytes }),
-        // The browser's HTTP cache already keeps it.
+        // The browser's HTTP cache already has it.
         cache: choice.kind === 'embedded' || !isKept ? 'none' : 'opfs',
         onProgress,
       })

@@ -50,7 +50,7 @@ export function typedAddress(text: string): string {
   return catalogued(name)?.address ?? name
 }
 
-/** A safetensors folder has small files beside the one with the weights. */
+/** A safetensors folder has small files next to the one with the weights. */
 function weightFile(files: readonly File[]): File | undefined {
   return files.toSorted((a, b) => b.size - a.size)[0]
 }

@@ -51,7 +51,7 @@ function reason(explained: Explained): TemplateResult {
     ${detailsView(explained, allWords())}`
 }
 
-/** Notices while a model answers, or soon will. */
+/** Notices about the conversation; they do not come from loading the model. */
 function about(chat: Chat, larger: () => void): TemplateResult | typeof nothing {
   if (chat.problem !== undefined) {
     return html`<div class="notice error">

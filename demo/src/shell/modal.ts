@@ -5,7 +5,7 @@ import { language, Speaks, t, type Word } from '../words/words.ts'
 import { icon } from './icons.ts'
 import { nextTask } from './tasks.ts'
 
-/** A heading within a sentence. Only English is sure to have no capitals there. */
+/** A heading as part of a sentence. Only in English is it certain to be lower case there. */
 const inSentence = (heading: string): string => (language() === 'en' ? heading.toLowerCase() : heading)
 
 /**
@@ -87,7 +87,10 @@ export abstract class Modal extends LitElement {
     return this.querySelector('dialog')
   }
 
-  /** This event arrives with a frame, which is busy. The dialog may be open again by then. */
+  /**
+   * The event arrives during a busy frame, so it is handled in the next task. The dialog may be open again by
+   * then.
+   */
   async #onClose(): Promise<void> {
     await nextTask()
     this.isOpen = this.#dialog?.open ?? false

@@ -13,7 +13,7 @@ export const duration = (ms: number): string => durationText(ms, language())
 
 export const milliseconds = (ms: number): string => millisecondsText(ms, language())
 
-/** Per second, with as many digits as are significant. */
+/** A rate per second, with one decimal if it is below 100. */
 export const speed = (rate: number): string => numberText(rate, language(), rate < 100 ? 1 : 0)
 
 /**

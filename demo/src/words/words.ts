@@ -93,7 +93,7 @@ export const noteText = ({ code, text, values }: EngineNote): string => {
 /** What to expect of a model, from its English text. */
 export const modelText = (title: string, about: string): string => translation?.MODELS[title] ?? about
 
-/** The chosen language, or the first of the browser's that the page has. */
+/** The chosen language, or the first of the browser's languages that the page supports. */
 export const languageToSpeak = (
   chosen: 'auto' | Language,
   preferred: readonly string[] = navigator.languages,

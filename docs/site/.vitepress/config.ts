@@ -8,7 +8,7 @@ import { type DefaultTheme, defineConfig } from 'vitepress'
 const BASE = process.env.HALFBYTE_SITE_BASE ?? '/'
 const PAGES = fileURLToPath(new URL('../pages', import.meta.url))
 
-/** Pages of a folder by their first heading, in the order of their names. */
+/** Lists a folder's pages by their first heading, sorted by file name. */
 function pagesOf(folder: string): DefaultTheme.SidebarItem[] {
   return readdirSync(`${PAGES}/${folder}`)
     .filter((name) => name.endsWith('.md') && name !== 'index.md')

@@ -255,7 +255,9 @@ test('a question in another language opens the choice, because a pack may not kn
   await expect(choice.locator('.choice').first()).toContainText(/Tiny pack.*about \d+ sec to download/s)
 })
 
-test('without a clear choice, the button opens one, with size and time of each model', async ({ page }) => {
+test('without a clear choice, the button opens one, with the size and time of each model', async ({
+  page,
+}) => {
   const { problems } = await openChat(page)
   const elsewhere: string[] = []
   page.on('request', (request) => {

@@ -6,8 +6,8 @@ import { ask, openChat, ready, set } from '../chat-page.ts'
 import { type CountedSite, countedSite } from './counted-site.ts'
 
 /**
- * Maximum bytes in total, as a multiple of the needed files: allows for headers of requests that found
- * nothing new.
+ * Maximum bytes in total, as a multiple of the needed files: allows for the headers of revalidations that
+ * found nothing new.
  */
 const MAX_BYTES = 1.05
 /** Maximum bytes of the page's own scripts before the first message, compressed. */

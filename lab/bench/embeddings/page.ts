@@ -40,7 +40,7 @@ export interface Loaded {
 }
 
 const NAME = 'minilm'
-/** Embeds texts. The result is all vectors, one after the other. */
+/** Embeds texts and returns their vectors, concatenated. */
 const embed = new Map<Kind, (texts: readonly string[]) => Promise<Float32Array>>()
 const countTokens = new Map<Kind, (text: string) => Promise<number>>()
 

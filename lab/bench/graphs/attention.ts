@@ -20,7 +20,7 @@ const SHAPES = [
   { name: 'ViT tiny', heads: 3, dim: 64 },
 ] as const
 const TOKENS = [64, 197, 256] as const
-/** Every position of the step. */
+/** Value of `after` with which each token attends to all later ones. */
 const ALL = 2 ** 32 - 1
 /** Number of runs timed together. */
 const RUNS = 40

@@ -1,6 +1,7 @@
 // Makes inputs for any graph: ids, masks and numbers, by the names and dtypes of its inputs.
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
-import { type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { countOf, FLOATS, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 interface Taken {
@@ -14,13 +15,13 @@ export const openAxes = (inputs: readonly Taken[]): readonly string[] => [
   ...new Set(inputs.flatMap(({ dims }) => dims.filter((size) => typeof size === 'string'))),
 ]
 
-/** Rows of the smallest table from which the graph's input ids choose, or `most`. */
+/** Number of rows of the smallest table that the graph's ids index, at most `most`. */
 export function vocabularyOf({ inputs, nodes, constants }: Graph, most: number): number {
   const ids = new Set(inputs.filter(({ type }) => type?.dtype === 'i64').map(({ name }) => name))
   const rows = nodes
     .filter(({ op, inputs: [, index = ''] }) => op === 'Gather' && ids.has(index))
     .flatMap(({ inputs: [table = ''] }) => constants.get(table)?.dims[0] ?? [])
-  // Token types have tables of two rows; here they are 0.
+  // Token types have tables of two rows; here all types are 0.
   return Math.min(most, ...rows.filter((count) => count > 2))
 }
 
@@ -55,3 +56,29 @@ export function drawnInputs(
     }),
   )
 }
+
+/** A parser of shapes such as 1x3x320x320. */
+export const shapeOf = (text: string): readonly number[] => text.split('x').map(whole(1))
+
+/**
+ * Drawn inputs. `shape`: the dims of the first input, if some of its axes are open; open axes of other inputs
+ * have one element.
+ */
+export function feedsOf(
+  inputs: Graph['inputs'],
+  shape: readonly number[] | undefined,
+): ReadonlyMap<string, Tensor> {
+  const random = new Random(7)
+  return new Map(
+    inputs.map(({ name, type }, at) => {
+      const known = type?.dims?.map((size) => (typeof size === 'number' ? size : 1)) ?? []
+      const dims = at === 0 && shape !== undefined ? shape : known
+      const dtype = type?.dtype ?? 'f32'
+      const draw = FLOATS.includes(dtype) ? () => random.signed() : () => random.below(MAX_DRAWN)
+      return [name, tensorOf(dtype, dims, Float64Array.from({ length: countOf(dims) }, draw))]
+    }),
+  )
+}
+
+/** Integers are below this, and so are ids of the smallest tables. */
+const MAX_DRAWN = 40

@@ -1,4 +1,4 @@
-// Measures how much of the limits for networks graphs use. In: a sentence encoder with random weights, and
+// Measures what share of each network limit a graph uses. In: a sentence encoder with random weights, and
 // the given files. Out: a table with shares of the default limits. Open axes are 1 x 64.
 //
 //   node lab/bench/graphs/margins.ts [FILE.onnx ...]

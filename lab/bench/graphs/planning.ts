@@ -1,5 +1,5 @@
-// Measures how long the graph compiler takes before a first run and before a run of another size, stage by
-// stage.
+// Measures how long the graph compiler takes before a first run and before a run of a different size, stage
+// by stage.
 //
 //   node lab/bench/graphs/planning.ts [FILE.onnx ...] [--rounds 5] [--layers 24]
 //

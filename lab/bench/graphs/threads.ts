@@ -19,7 +19,7 @@ const SIZES = [
   [1, 256],
   [16, 64],
 ] as const
-/** Runs after which V8 has optimised the functions. */
+/** Number of runs after which V8 has optimised the functions. */
 const WARM = 4
 
 const command = new Command('threads')

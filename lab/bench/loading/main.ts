@@ -31,7 +31,7 @@ const options = new Command('bench:loading')
   .option('--threads <n>', 'threads', Number, 2)
   .option(
     '--kept',
-    'also measure the memory held after a first load, once the browser has collected garbage (20 s each)',
+    'also measure the memory still in use after a first load, once the browser has collected garbage (20 s each)',
   )
   .option('--json <file>', 'file for the figures', 'build/bench/loading.json')
   .parse()

@@ -48,8 +48,8 @@ export async function warmUp(run: (prompt: string, decode: number) => Promise<Ru
 }
 
 /**
- * Weights are random and the vocabulary has thousands of tokens, so engines that compute something else agree
- * on no token.
+ * Weights are random and the vocabulary has thousands of tokens, so an engine with wrong results agrees on no
+ * token.
  */
 export function agreementOf(
   tokens: readonly number[],

@@ -1,4 +1,4 @@
-// A compute worker that computes every tile three times. Imports in this order and without waiting, because
-// messages are lost before the worker listens.
+// A compute worker that computes every tile three times. The imports are static and in this order, because
+// messages that arrive before the worker listens are lost.
 import './slow.ts'
 import '../../../workers/compute.worker.ts'

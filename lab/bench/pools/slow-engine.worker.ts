@@ -1,4 +1,4 @@
-// An engine worker that computes every tile of its own thread three times. Imports in this order and without
-// waiting, because messages are lost before the worker listens.
+// An engine worker that computes every tile of its own thread three times. The imports are static and in this
+// order, because messages that arrive before the worker listens are lost.
 import './slow.ts'
 import '../../../workers/engine.worker.ts'

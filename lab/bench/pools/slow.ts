@@ -70,7 +70,7 @@ function slowDown(times: number): void {
         try {
           table.set(index, new Instance(module, { e: { f } }).exports['g'])
         } catch (error) {
-          // A function with another signature is not a tile.
+          // A function with a different signature is not a tile.
           if (!(error instanceof WebAssembly.LinkError)) throw error
         }
       }

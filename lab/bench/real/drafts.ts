@@ -1,6 +1,6 @@
 // node lab/bench/real/drafts.ts measures how much faster replies of real models are with drafts than without,
-// for JSON by a schema, edits of code, summaries and free text. Replies are greedy, and their text must be
-// the same.
+// for JSON that follows a schema, edits of code, summaries and free text. Replies are greedy, and their text
+// must be the same.
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'

@@ -58,7 +58,7 @@ function copied(tensor: TensorInfo): GgufTensor {
   return { name, dtype: 'F16', shape, data }
 }
 
-/** Values with the types that llama.cpp requires. */
+/** Metadata values, with the types that llama.cpp requires. */
 function typed(key: string, value: MetaValue): GgufValue {
   const isFloat = FLOATS.test(key)
   if (typeof value === 'string') return ['string', value]

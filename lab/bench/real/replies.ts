@@ -33,7 +33,7 @@ interface Options {
   readonly shots?: number
 }
 
-/** A reply of llama.cpp, and by how much it preferred each token to the next best. */
+/** A reply of llama.cpp, and by how much it preferred each token to the second-best one. */
 interface ReferenceReply extends Reply {
   readonly margins: readonly number[]
   readonly seconds: readonly number[]
@@ -81,7 +81,7 @@ const ours =
     : await readReplies<MarkedReply>(options.samples, ({ task, result }) => ({ task, ...result }))
 console.log(tables(tasks))
 
-/** Lines by task and item. */
+/** Lines of the file, keyed by task and item. */
 async function readReplies<T>(path: string, flat: (line: SampleLine) => object): Promise<Map<string, T>> {
   const lines = existsSync(path) ? (await readFile(path, 'utf8')).split('\n').filter(Boolean) : []
   return new Map(

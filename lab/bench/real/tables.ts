@@ -21,7 +21,7 @@ export interface Side {
   readonly places: readonly Place[]
   readonly windows: number
   readonly perplexity: number
-  /** llama.cpp's, on the same windows. */
+  /** llama.cpp's perplexity on the same windows. */
   readonly reference: number
 }
 

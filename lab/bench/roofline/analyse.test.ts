@@ -9,7 +9,10 @@ import { aligned, allTables, figure, kindTable, markdown, peakTable, worstTable 
 const exactly = (median: number) => ({ median, min: median, max: median })
 const MB = 1e6
 
-/** 40 GB/s to 1 MB, 10 GB/s beyond; 200 GOP/s of dots, 20 of floats; eight streams are twice as fast. */
+/**
+ * A machine with 40 GB/s up to 1 MB and 10 GB/s beyond, twice that with eight streams; 200 GOP/s of dots and
+ * 20 of floats.
+ */
 const LIMITS: Limits = {
   build: 'relaxed',
   memoryKind: 'shared',

@@ -25,7 +25,9 @@ export interface Line {
   readonly ms: Spread
   /** Time at the machine's limit. */
   readonly limitMs: number
-  /** limitMs divided by the median time; above 1 if caches or several streams are faster than one stream. */
+  /**
+   * limitMs divided by the median time. It exceeds 1 if caches or several streams are faster than one stream.
+   */
   readonly share: number
 }
 export interface StepAnalysis {
@@ -72,9 +74,9 @@ export const dotPeak = (limits: Limits, threads: number): number =>
   Math.max(...DOTS_OF[limits.build].map((peak) => peakOf(limits, threads, peak)))
 
 /**
- * Minimum milliseconds of an op: the longer of moving its bytes and doing its operations. Weights and state
- * come from the cache level or memory that `coldBytes`, everything the step cycles through, fit into;
- * activations from where the op's own fit.
+ * Lower bound of an op's milliseconds: the longer of the times to move its bytes and to do its operations.
+ * Weights and state are read from the smallest cache, or memory, that holds `coldBytes`, which is everything
+ * that the step cycles through; activations from the smallest that holds the op's own.
  */
 export function limitMs(cost: OpCost, limits: Limits, threads: number, coldBytes: number): number {
   const cold = (cost.weightBytes + cost.stateBytes) / readBandwidth(limits, threads, coldBytes)

@@ -44,11 +44,11 @@ interface PeakLimit {
 /** Waiting, for two threads and more. */
 interface WaitLimit {
   readonly threads: number
-  /** An op without work: claiming a tile, and the barrier. Microseconds. */
+  /** Microseconds of an op without work: claiming a tile, and the barrier. */
   readonly barrierUs: Spread
-  /** A run of one such op while the workers spin, including the call from JavaScript. */
+  /** Microseconds to run one such op while the workers spin, including the call from JavaScript. */
   readonly runUs: Spread
-  /** The same when they have gone to sleep. */
+  /** The same after the workers have gone to sleep. */
   readonly wakeUs: Spread
   /** Time to start the workers. */
   readonly startMs: Spread
@@ -102,7 +102,7 @@ interface Measurement {
   calls: number
   /** Milliseconds per call. */
   readonly ms: number[]
-  /** Makes the result from the samples. */
+  /** Computes the result from the samples. */
   readonly finish: (ms: readonly number[]) => void
 }
 

@@ -26,7 +26,10 @@ const options = new Command('roofline:ops')
 
 const { samples } = options
 const LEAST_MS = 2
-/** Up to more than a cache holds, but so short that other work rarely interferes. */
+/**
+ * Working sets in bytes. The largest exceeds the caches, but its samples are short enough that other work
+ * rarely interferes.
+ */
 const SETS = [1, 4, 16, 64].map((size) => size * 2 ** 20)
 /** Number of rows in the longer step. */
 const CHUNK = 16

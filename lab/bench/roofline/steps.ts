@@ -23,7 +23,7 @@ export interface StepOptions extends Sampling {
   readonly weights?: WeightPolicy
   /** Default f32. */
   readonly kvCache?: KvFormat
-  /** Rows of the prefill chunk, which begins a sequence; at most the rows of a step of the plan. */
+  /** Rows of the prefill chunk, which begins a sequence; at most the plan's rows per step. */
   readonly chunk: number
 }
 

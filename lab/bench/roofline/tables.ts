@@ -22,7 +22,7 @@ const PEAK_NAMES: Readonly<Record<Peak, string>> = {
 }
 const WORST = 10
 
-/** The machine's limits (V.A of the source). */
+/** The machine's limits (step A in lab/measurements/performance.md). */
 export function machineTables(limits: readonly Limits[]): Table[] {
   return limits.flatMap((each) => {
     const threads = [...new Set(each.peaks.map((peak) => peak.threads))]
@@ -78,7 +78,7 @@ function waitTable({ waits }: Limits, where: string): Table[] {
   ]
 }
 
-/** Computation and memory by kind, and the share of the limit (V.B of the source). */
+/** Computation and memory by kind, and the share of the limit (step B there). */
 export function kindTable(step: StepAnalysis): Table {
   return {
     title: `By kind: ${stepText(step)}`,
@@ -122,7 +122,7 @@ function lineCells(line: Line): string[] {
   ]
 }
 
-/** Tokens per second at the limit and reached (V.D of the source). */
+/** Tokens per second at the limit, and measured (step D there). */
 export function peakTable(steps: readonly StepAnalysis[]): Table {
   return {
     title: 'Steps against the limit',

@@ -16,7 +16,7 @@ export interface Figure {
 
 /** Qwen2.5's. */
 export const VOCAB = 151_936
-/** Number of rows sampled in turn, so that they are not read from the innermost caches. */
+/** Number of rows sampled in turn, so that none of them is still in the innermost caches. */
 const ROWS = 8
 const SAMPLES = 31
 const HISTORY = 4096

@@ -114,7 +114,7 @@ async function measureSequences(bench: Bench, { rounds, tokens, sequences }: Job
   const times = new Map<number, number[]>()
   const bases: number[] = []
   for (let round = 0; round < rounds; round++) {
-    // Runs sequences one after another; a few are enough.
+    // Runs the sequences one after another. A few of them suffice for a time per sequence.
     const one: number[] = []
     for (const sequence of all.slice(0, 3)) {
       back()

@@ -23,7 +23,7 @@ const { threads, position, samples } = command.opts<{
 const { signal } = new AbortController()
 const host = nodeHost()
 
-/** The matrices that an op reads, e.g. `mlp_down`, or the op's name. */
+/** The name of the matrices that an op reads, e.g. `mlp_down`, or else the op's own name. */
 function kindsOf({ ops, slots }: Plan): string[] {
   return ops.map((op) => {
     const [slot] = slotsOf(op)

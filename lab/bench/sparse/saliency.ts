@@ -37,7 +37,7 @@ const command = new Command('saliency')
   .option('--context <n>', 'tokens of a window', whole(2), 256)
   .option('--runs <value>', 'sparsities or patterns, separated by commas', '2:4,0.5,sb84@0.5')
   .option('--matrices <n>', 'number of matrices', whole(1), 1000)
-  .option('--damp <x>', 'dampening', real(0), 0.01)
+  .option('--damp <x>', 'damping', real(0), 0.01)
   .parse()
 const values = command.opts<{
   readonly windows: number

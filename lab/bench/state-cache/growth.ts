@@ -1,4 +1,4 @@
-// Times steps while the state grows, in blocks and in one reallocated region.
+// Times steps while the state grows, stored in blocks or in one region that is reallocated.
 
 import { openModel } from '../../../src/core/arch/open-model.ts'
 import { ropeTables } from '../../../src/core/arch/rope.ts'
@@ -20,7 +20,7 @@ import type { Options } from './main.ts'
 
 type State = SequenceState | ContiguousState
 
-/** Milliseconds; for a layer, the mean over all layers. Time for growing the cache counts as attention's. */
+/** Milliseconds; for a layer, the mean over all layers. Attention's time includes growing the cache. */
 interface Sample {
   readonly step: number
   readonly layer: number

@@ -8,7 +8,7 @@ export interface Reload {
   /** Tokens of the conversation, and the size of its stored file. */
   readonly context: number
   readonly fileBytes: number
-  /** Tokens that each of the turns processed. */
+  /** Number of tokens that each of the two turns processed. */
   readonly fresh: number
   /** Time from the restoring call to the session, and to the first token of its next turn. */
   readonly restoreMs: number
@@ -58,8 +58,8 @@ window.measureReload = async (modelUrl, options, fresh) => {
   const restoredMs = performance.now() - start
   const read = usage.promptTokens - usage.cachedTokens
   const kept: number[] = []
-  // The session already knows the end of the reply and the line after it, so the message has as many more
-  // letters to have the same number of tokens.
+  // A kept session has already processed the end of the reply and the line break after it, so its message
+  // gets that many more letters: both turns then process the same number of tokens.
   let letters = fresh
   for (let turn = 0; turn <= KEPT_TURNS; turn++) {
     session.setMessages(past)

@@ -1,5 +1,5 @@
-// Asks the chat page's default model for sums, with the page's own prompts and tools, and counts right
-// answers.
+// Gives the chat page's default model sums to solve, with the page's own prompts and tools, and counts the
+// right answers.
 //
 // npx node lab/bench/sums/main.ts [--seeds 1,2,3]
 import { Command } from 'commander'

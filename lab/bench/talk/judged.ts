@@ -1,5 +1,5 @@
-// Judged answers. In: messages with answers judged by a person, and new answers. Out: the messages with their
-// new answers, which keep their grade only if they are unchanged, and a summary.
+// Compares answers with judged ones. In: messages with answers judged by a person, and new answers. Out: the
+// messages with their new answers, which keep their grade only if they are unchanged, and a summary.
 
 /**
  * The quality of an answer. `declined`: it says what the model cannot do, and offers a model that may be able

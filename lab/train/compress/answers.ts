@@ -1,5 +1,6 @@
-// Makes answers to train on. In: multiple-choice datasets, as `halfbyte eval` reads them. Out: a line of JSON
-// per item: its question with the right choice as the answer, in the format that `halfbyte eval` scores.
+// Makes training text from answers. In: multiple-choice datasets, as `halfbyte eval` reads them. Out: a line
+// of JSON per item: its question with the right choice as the answer, in the format that `halfbyte eval`
+// scores.
 //
 //   npx node lab/train/compress/answers.ts arc=ARC-Easy-Dev.jsonl piqa=valid.jsonl,labels.lst@919 --to
 //     TEXT.jsonl

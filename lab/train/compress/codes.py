@@ -133,7 +133,7 @@ class Coded(nn.Module):
         return {name: np.ascontiguousarray(value.numpy(), dtype=np.float32) for name, value in arrays.items()}
 
     def parts(self, own, names):
-        """The rows of a matrix by the names that share it."""
+        """The rows of a matrix, split by the tensors that it consists of."""
         sizes = [self.rows[name] for name in names]
         codes, scales = (own.codes() + 8).split(sizes), own.scales().detach().split(sizes)
         return {f'{name}.{what}': value for name, *both in zip(names, codes, scales)

@@ -92,7 +92,7 @@ def leave_grid(model):
 
 
 class Run:
-    """The steps of a training run. Each depends only on its number and the state, so that the run can be resumed."""
+    """A training run. Each step depends only on its number and the state, so that the run can be resumed."""
 
     def __init__(self, args, student, teacher, windows, gamma):
         self.args, self.student, self.teacher = args, student, teacher

@@ -29,7 +29,7 @@ GAINS = {'llama': {'norm1': 'attn_norm', 'norm2': 'mlp_norm'},
 MODULES = {'self_attn.q_proj': 'attn_q', 'self_attn.k_proj': 'attn_k', 'self_attn.v_proj': 'attn_v', 'self_attn.o_proj': 'attn_output',
            'mlp.gate_proj': 'mlp_gate', 'mlp.up_proj': 'mlp_up', 'mlp.down_proj': 'mlp_down'}
 NORMS = {'input_layernorm': 'attn_norm', 'post_attention_layernorm': 'mlp_norm'}
-#: Model types that have these two norms in a layer, with gains as a pack stores them. The gains of others are frozen.
+#: Model types that have these two norms in a layer, with gains as a pack stores them. Other gains are frozen.
 PLAIN_NORMS = ('llama', 'mistral', 'qwen2', 'qwen3', 'smollm3')
 
 

@@ -33,7 +33,7 @@ def open_model(path, context=512, tokenizer=None):
 
 
 def read_vocabulary(folder):
-    """The vocabulary of a folder of stories/export.py."""
+    """The vocabulary of a folder that stories/export.py wrote."""
     return spm.load(vocabulary_of(json.loads((Path(folder) / 'tokenizer.json').read_text(encoding='utf-8'))))
 
 

@@ -25,7 +25,7 @@ def problem(rows=24, inputs=256, seed=5):
 
 
 def damped(hessian):
-    """The Hessian with dampening, as the solver uses it."""
+    """The Hessian with damping, as the solver uses it."""
     return hessian + 0.01 * hessian.diagonal().mean() * torch.eye(len(hessian))
 
 

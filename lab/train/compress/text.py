@@ -8,9 +8,9 @@ import json
 
 import torch
 
-#: Held-out windows, and held-out answers.
+#: Number of held-out windows, and of held-out answers.
 HELD, HELD_ANSWERS = 16, 64
-#: Padding after the end of an answer: a token that does not count, like those before the answer.
+#: Padding after the end of an answer. The loss ignores it, like the tokens before the answer.
 NOTHING = ~0
 
 
@@ -23,7 +23,7 @@ def ids_of(value, tokenizer):
 
 
 def answer_of(value, tokenizer):
-    """The ids of a text with an answer; those before the answer do not count."""
+    """The ids of a text with an answer. The loss ignores those before the answer."""
     asked = value['text'][:-len(value['answer'])]
     before = len(tokenizer(asked)['input_ids'])
     ids = ids_of(value, tokenizer)
@@ -72,7 +72,7 @@ def windows_of(path, tokenizer, length, most):
 
 
 def lengths_of(windows):
-    """The length of each window up to the last token that counts."""
+    """The length of each window up to the last token that counts in the loss."""
     return ((windows >= 0) * torch.arange(1, windows.shape[1] + 1)).amax(1)
 
 

@@ -148,7 +148,7 @@ class TrainingTest(unittest.TestCase):
         for layer in model.layers:
             layer.out.data.zero_()
         loss = align_loss(llama, model, rows)
-        # Nothing explains the mean square; the mean is a part of it.
+        # With outputs of zero, the error is the mean square, which is at least the variance.
         self.assertGreaterEqual(loss.item(), 1 - 1e-4)
         loss.backward()
         self.assertIsNone(model.embed.grad)

@@ -1,6 +1,7 @@
 // Data of the classifier of need. In: the word lists and messages beside this file, and the stored messages
-// of the tests. Out: the lexicon, and examples with their kind.
-import { readdirSync, readFileSync } from 'node:fs'
+// of the tests, and text of the repository. Out: the lexicon, and examples with their kind.
+import { globSync, readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import { CONCEPTS, stemKey } from '../../../src/ui/assist/care/classifier/features.ts'
 import { folded } from '../../../src/ui/assist/care/fold.ts'
 import { needByPatterns } from '../../../src/ui/assist/care/patterns/need-by-patterns.ts'
@@ -51,7 +52,7 @@ export function readLexicon(): {
 export const lexiconOf = (keys: readonly Set<number>[]): Map<number, number> =>
   new Map(keys.flatMap((set, concept) => [...set].map((key) => [key, concept] as const)))
 
-/** A generator of the same numbers in [0, 1) each time. */
+/** A generator of pseudorandom numbers in [0, 1), the same in every run. */
 export function seeded(seed: number): () => number {
   let state = seed
   return () => {
@@ -67,9 +68,11 @@ function variants(line: string, random: () => number): string[] {
   const pick = () => slots.map((slot) => slot[Math.floor(random() * slot.length)]!).join('')
   const widest = Math.max(...slots.map((slot) => slot.length))
   const texts = new Set<string>()
-  // Every alternative at least once.
+  // Each alternative occurs at least once.
   for (let turn = 0; turn < widest; turn++) texts.add(slots.map((slot) => slot[turn % slot.length]!).join(''))
-  while (texts.size < Math.min(total, VARIANTS)) texts.add(pick())
+  // Bounded, because two choices may give the same text.
+  for (let tries = 0; texts.size < Math.min(total, VARIANTS) && tries < 10 * VARIANTS; tries++)
+    texts.add(pick())
   return [...texts].map((text) => text.replaceAll(/ +/g, ' ').trim())
 }
 
@@ -100,3 +103,40 @@ export const storedExamples = (name: string): Example[] =>
       const kind = name.includes('ordinary') ? 'ordinary' : (known ?? needByPatterns(folded(text))?.need)
       return { language: cells[0]!, kind: kind ?? 'self-harm', text }
     })
+
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
+/** Longer pieces of text are not like messages. */
+const LONGEST = 200
+
+const stringsIn = (value: unknown): string[] => {
+  if (typeof value === 'string') return [value]
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(stringsIn) : []
+}
+
+/**
+ * Ordinary text that is not near to need: the interface in all its languages, sentences of the guides,
+ * questions about numbers and prompts of the demo's model. Without it, whatever has no known word would be as
+ * likely as the share of need among the other examples.
+ */
+export function plainExamples(): Example[] {
+  const files = (pattern: string) =>
+    globSync(pattern, { cwd: ROOT }).map((path) => readFileSync(`${ROOT}${path}`, 'utf8'))
+  const texts = [
+    ...files('src/ui/**/languages/*.ts').flatMap((text) =>
+      [...text.matchAll(/'((?:[^'\\\n]|\\.)+)'/g)].map((match) => match[1]!),
+    ),
+    ...files('docs/**/*.md').flatMap((text) => text.split(/(?<=[.!?])\s|\n/)),
+    ...files('test/fixtures/assist/*questions*.txt').flatMap((text) =>
+      text
+        .split('\n')
+        .filter((line) => !line.startsWith('#'))
+        .map((line) => line.split('\t')[0]!),
+    ),
+    ...[...files('lab/train/prompts/*.json'), ...files('test/fixtures/assist/*.json')].flatMap((text) =>
+      stringsIn(JSON.parse(text)),
+    ),
+  ]
+  return texts
+    .filter((text) => text.length <= LONGEST && /\p{L}{2}/u.test(text))
+    .map((text) => ({ language: '', kind: 'ordinary', text }))
+}

@@ -18,13 +18,13 @@ interface Fitted {
 interface Settings {
   readonly epochs: number
   readonly rate: number
-  /** Per step; it drives weights of rare features to 0. */
+  /** Strength of the L1 penalty per step, which drives weights of rare features to 0. */
   readonly lasso: number
   readonly ridge: number
-  /** The share of passages whose own words are hidden, so that what they mean must suffice. */
+  /** The share of passages whose words are hidden, so that the classifier has to rely on their concepts. */
   readonly hidden: number
 }
-const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 1e-5, ridge: 1e-5, hidden: 0.3 }
+const SETTINGS: Settings = { epochs: 30, rate: 0.15, lasso: 3e-4, ridge: 1e-5, hidden: 0.1 }
 
 interface Table {
   readonly values: Float64Array
@@ -44,7 +44,7 @@ function update({ values, squares }: Table, index: number, gradient: number, set
   values[index] = Math.sign(moved) * Math.max(0, Math.abs(moved) - rate * settings.lasso)
 }
 
-/** The passage that speaks most for a need; in an ordinary example it is the one that must not. */
+/** The passage with the highest odds of a need; in an ordinary example these odds must fall. */
 function strongest(weights: Weights, passages: readonly Passage[], scores: Float64Array): Passage {
   let best = passages[0]!
   let most = -Infinity
@@ -59,7 +59,12 @@ export function fit(examples: readonly Fitted[], settings: Settings = SETTINGS):
   const biases = table(NEEDS.length)
   const meanings = table(NEEDS.length * MEANINGS)
   const surfaces = table(SURFACES)
-  const weights = { biases: biases.values, meanings: meanings.values, surfaces: surfaces.values }
+  const weights = {
+    biases: biases.values,
+    meanings: meanings.values,
+    surfaces: surfaces.values,
+    surfaceUnit: 1,
+  }
   const scores = new Float64Array(NEEDS.length)
   const random = seeded(7)
   const order = examples.map((_, index) => index)

@@ -26,7 +26,7 @@ const args = new Command('judge')
   .parse()
   .opts()
 
-/** The page's own models use it in every answer. */
+/** The page's own models use the processor in every answer. */
 const KEEP_WORDS = new URL('../../../demo/src/conversation/story/keep-words.ts', import.meta.url).href
 
 const held = JSON.parse(readFileSync(args.questions ?? new URL('held.json', import.meta.url), 'utf8'))
@@ -52,8 +52,8 @@ async function converse(engine, prompt, seed) {
 }
 
 /**
- * The result of the model's own call for the last turn, and what the page makes of it. Earlier turns already
- * have their calls.
+ * The result of the model's own call for the last turn, and the result that the page shows. Earlier turns
+ * already have their calls.
  */
 async function workOut(engine, sum, seed) {
   const session = engine.createSession()

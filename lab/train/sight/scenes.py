@@ -49,7 +49,7 @@ def distance(shape, x, y):
     if shape == 'triangle':
         y = y - 0.15
         return np.maximum(y - 0.5, np.abs(x) * 0.866 - y * 0.5 - 0.5)
-    # For a tenth of the star: the edge from a tip to the next inner corner.
+    # The star is folded into a tenth of it, whose outline is one edge, from a tip to the next inner corner.
     angle = np.abs((np.arctan2(x, -y) + np.pi / 5) % (2 * np.pi / 5) - np.pi / 5)
     radius = np.hypot(x, y)
     inner = 0.45 * np.array([np.sin(np.pi / 5), np.cos(np.pi / 5)])

@@ -18,7 +18,7 @@ from sight.tower import Tower
 DIRECTIONS = ((0, -1), (0, 1), (-1, 0), (1, 0))
 #: Number of pictures in the pool; each step replaces some of them.
 POOL = 4096
-#: Approximate length of a row; a word's embedding has length 0.4.
+#: Norm that rows should have; a word's embedding has a norm of 0.4.
 LENGTH = 1.0
 
 
@@ -39,7 +39,7 @@ def labels(things):
 
 
 class Reader(nn.Module):
-    """The training targets of rows: their own thing by the words for it, their neighbours by a matrix."""
+    """Classifies rows: a cell's own thing by the embeddings of its words, the cell's neighbours by a matrix."""
 
     def __init__(self, vocabulary, embed):
         super().__init__()
@@ -62,7 +62,7 @@ class Reader(nn.Module):
 
 
 class Pool:
-    """Images with their contents, drawn as needed and used about POOL / fresh times."""
+    """A pool of images with their contents. Each image is used about POOL / fresh times before it is replaced."""
 
     def __init__(self, seed, fresh):
         self.rng, self.fresh, self.pictures, self.cells = np.random.default_rng(seed), fresh, [], []

@@ -19,7 +19,7 @@ from stories.spm import BOS, END, MARK
 PICTURES = 6000
 #: The text between an image and its question: empty if a message lists its parts, a line break if the image has no position.
 BETWEEN, SHARES = ('', '\n', ' '), (0.5, 0.4, 0.1)
-#: The weight of neighbouring cells in a first row, and the weight of the word "Nothing" for an empty cell.
+#: The weight of neighbouring cells in a row of the first stage, and the weight of the word "Nothing" for an empty cell.
 BESIDE, NOTHING = 0.7, 1.4
 #: Layers, and the heads in each, that are trained to attend to the thing in question; the weight of that in the loss.
 GUIDED, GUIDED_HEADS, GUIDE_WEIGHT = (1, 2), 2, 0.5

@@ -95,7 +95,7 @@ def back(model, rows, pool, threads):
 
 
 def main():
-    """Trains; the schedule follows progress: the larger of the shares of tokens and of time to --deadline."""
+    """Trains. The schedule follows the share of tokens or of time until --deadline, whichever is larger."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--out', type=Path, default=Path('out'))
     parser.add_argument('--start', type=Path, help='default: out/start.pt')
@@ -117,8 +117,8 @@ def main():
     state = torch.load(path if args.resume else args.start or args.out / 'start.pt')
     model = restore(state)
     gains = [p for p in model.parameters() if p.ndim == 1]
-    # a batch lacks most pieces: with a larger eps and a longer memory, their rows do not drift on tiny
-    # gradients
+    # most pieces do not occur in a batch: a larger eps and a larger beta2 keep tiny gradients from moving
+    # their rows
     optimizer = torch.optim.AdamW(
         [{'params': [model.embed], 'betas': (0.9, 0.999), 'eps': 1e-5}, {'params': model.matrices()}, {'params': gains}],
         lr=args.lr, betas=(0.9, 0.99), eps=1e-8, weight_decay=0)

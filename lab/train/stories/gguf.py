@@ -38,7 +38,7 @@ class Reader:
 
 
 def read_gguf(path):
-    """Metadata by key, tensors by name in f32. Raises ValueError for another format or a quantised tensor."""
+    """Metadata by key, and tensors in f32 by name. Raises ValueError for another format or a quantised tensor."""
     data = Path(path).read_bytes()
     reader = Reader(data)
     if reader.scalar('I') != 0x46554747 or reader.scalar('I') != 3:

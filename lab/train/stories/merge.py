@@ -7,7 +7,7 @@ import torch
 
 from stories.spm import BOS, END, FIRST_BYTE, ROLES
 
-#: Rows that the teacher never used, or used for something else: the fine-tuned values are kept.
+#: Rows that the teacher never used, or used for something else. Merging keeps their fine-tuned values.
 NEW_ROWS = [BOS, END, *range(FIRST_BYTE + 256, FIRST_BYTE + 258 + len(ROLES))]
 
 

@@ -1,4 +1,4 @@
-"""Makes a request for a given story: with its hero, an object or a place in it."""
+"""Makes a request for a given story that names its hero, or a thing or place in it."""
 import re
 from collections import Counter
 

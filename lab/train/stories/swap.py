@@ -1,4 +1,4 @@
-"""Finds the things in a story and replaces them with others, so that the request decides the content of a story."""
+"""Finds the things in a story and replaces them with others, so that a story's content depends on its request."""
 import re
 from collections import Counter
 

@@ -1,4 +1,4 @@
-// Stories told by a small story model on this engine. In: a model file, a count and a first seed. Out: a
+// Makes a small story model tell stories on this engine. In: a model file, a count and a first seed. Out: a
 // JSONL file of stories that end by themselves and keep their hero, one {"text", "hero", "thing", "seed"} a
 // line.
 //
@@ -36,7 +36,7 @@ const PLACES = ['forest', 'garden', 'park', 'village', 'meadow', 'farm', 'town',
 const WANTS = ['learn to swim', 'find a friend', 'fly high in the sky', 'bake a cake', 'build a house', 'see the sea',
   'go on an adventure', 'help someone', 'win a race', 'sing a song', 'find a treasure', 'grow a big flower']
 
-/** The token that the model puts after a story: its training text is stories with this token between them. */
+/** The token that the model emits after a story. In its training text, this token separates stories. */
 const BETWEEN_STORIES = 1
 
 /** Random numbers in [0, 1) from an integer seed: mulberry32. */

@@ -1,4 +1,4 @@
-"""Invented simple tools, so that the model learns the format and not three names. In: a random source. Out: dialogues."""
+"""Invented tools, from which the model learns the format of calls. In: a random source. Out: dialogues."""
 import json
 
 from .say import message

@@ -74,7 +74,7 @@ class World:
                     spot=self.spot, seed=self.seed, trait=self.trait, kind=self.kind)
 
     def say(self, template, known=True):
-        """The filled template; a `known` place has the definite article."""
+        """The template with its slots filled; a `known` place has the definite article."""
         slots = self.slots()
         if known:
             slots['in_place'] = re.sub(r'\ban? ', 'the ', self.place)

@@ -12,6 +12,10 @@ export interface Block {
   readonly line: number
   readonly language: string
   readonly text: string
+  /** The name above it, if the block is a file of an example. */
+  readonly file?: string
+  /** The fence's reason why no test runs the block, as in "ts no-run: it needs a phone". */
+  readonly whyNotRun?: string
 }
 
 export const PAGES = [
@@ -21,17 +25,35 @@ export const PAGES = [
     .map((name) => `docs/guide/${name}`),
 ]
 
+/** A code block, and before it the name of its file in bold with its description. */
+const FENCE = /((?:^\*\*([\w.]+)\*\*:[^`]*?\n)?)^```(\w*)( [^\n]*)?\n([\s\S]*?)^```$/gm
+
 /** The number of the line that begins at `index`. */
 const lineAt = (text: string, index: number) => text.slice(0, index).split('\n').length
 
 export function blocksOf(page: string, text = readFileSync(join(ROOT, page), 'utf8')): Block[] {
-  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((match) => {
-    const [, language = '', code = ''] = match
-    return { page, line: lineAt(text, match.index) + 1, language, text: code }
+  return [...text.matchAll(FENCE)].map((match) => {
+    const [, head = '', file, language = '', note = '', code = ''] = match
+    const line = lineAt(text, match.index + head.length) + 1
+    const [, whyNotRun] = /^ no-run: (.*)$/.exec(note) ?? []
+    if (note !== '' && whyNotRun === undefined) throw new Error(`${page}:${line - 1}: unknown note${note}`)
+    return { page, line, language, text: code, ...(file && { file }), ...(whyNotRun && { whyNotRun }) }
   })
 }
 
 export const BLOCKS = PAGES.flatMap((page) => blocksOf(page))
+
+/** Where a test runs a block of code; undefined for shell commands, data and blocks that say `no-run`. */
+export type Runner = 'page' | 'node' | 'vite' | 'vitest' | 'example'
+
+export function runnerOf({ page, language, text, file, whyNotRun }: Block): Runner | undefined {
+  if (whyNotRun !== undefined || !/^(?:[jt]sx?|html)$/.test(language)) return undefined
+  // Specs write the files of an example and run them together.
+  if (file !== undefined) return 'example'
+  if (page === 'docs/guide/node.md') return 'node'
+  if (/^export default \{/.test(text)) return 'vite'
+  return /^test\(/m.test(text) ? 'vitest' : 'page'
+}
 
 /** An HTML page's module scripts, as separate blocks. */
 export const scriptsOf = ({ page, line, text }: Block): Block[] =>

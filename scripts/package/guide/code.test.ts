@@ -9,7 +9,10 @@ import { BLOCKS, type Block, blocksOf, ROOT, scriptsOf } from './blocks.ts'
 
 const TSC = join(ROOT, 'node_modules/typescript/bin/tsc')
 const SCRIPTS = BLOCKS.flatMap((block) => (block.language === 'html' ? scriptsOf(block) : block))
-const TYPED = BLOCKS.filter(({ language }) => language === 'ts')
+/** Declarations that the manual gives its readers hold for all blocks. */
+const isDeclaration = ({ text }: Block) => text.startsWith('declare module')
+const DECLARATIONS = BLOCKS.filter(isDeclaration)
+const TYPED = BLOCKS.filter((block) => block.language === 'ts' && !isDeclaration(block))
 const UNTYPED = SCRIPTS.filter(({ language }) => /^jsx?$/.test(language))
 
 /** A program made of blocks: its options, and the declarations that blocks assume. */
@@ -37,6 +40,8 @@ async function compiled(
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'halfbyte'), { recursive: true })
   for (const file of given) await cp(join(import.meta.dirname, file), join(folder, file))
+  for (const { page, line, text } of DECLARATIONS)
+    await writeFile(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.d.ts`), text)
   await writeFile(join(folder, 'halfbyte/halfbyte.d.ts'), "export * from 'halfbyte'\n")
   const files = blocks.map(({ page, line, language }) => ({
     file: `${page.replaceAll(/\W/g, '-')}-${line}.${language}`,

@@ -6,24 +6,12 @@ import type { Command } from 'commander'
 import { expect, test } from 'vitest'
 import { newProgram } from '../../../src/tools/cli/program.ts'
 import { BLOCKS, PAGES, ROOT } from './blocks.ts'
+import { commandsOf, wordsOf } from './shell.ts'
 
 const scriptsIn = (path: string) => Object.keys(JSON.parse(readFileSync(join(ROOT, path), 'utf8')).scripts)
 const SCRIPTS = scriptsIn('package.json')
 /** npm commands that need no script. */
 const OF_NPM = ['ci', 'i', 'init', 'install', 'pack', 'start', 'test']
-
-/** A block's commands: joins lines that end in a backslash, removes comments, splits at `&&`. */
-const commandsOf = (text: string): string[] =>
-  text
-    .replaceAll(/\\\n\s*/g, ' ')
-    .split('\n')
-    .flatMap((line) => line.replace(/(?:^|\s)#.*/, '').split(' && '))
-    .map((line) => line.trim())
-    .filter((line) => line !== '')
-
-/** A command's words, as split by a shell. */
-const wordsOf = (command: string): string[] =>
-  [...command.matchAll(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g)].map(([word]) => word.replaceAll(/['"]/g, ''))
 
 /** The program, with commands that only parse their arguments. */
 function parser(): Command {

@@ -34,10 +34,6 @@ declare const weatherOf: (city: unknown) => object
 declare const vi: typeof import('vitest').vi
 declare const test: typeof import('vitest').test
 
-declare module '*?url' {
-  const address: string
-  export default address
-}
 /** Clients that only npm run test:clients installs and runs. */
 declare module '@langchain/openai'
 declare module '@ai-sdk/react'

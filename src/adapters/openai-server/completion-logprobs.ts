@@ -10,9 +10,9 @@ export class TextOffsets {
   readonly #decoder = new TextDecoder('utf-8', { ignoreBOM: true })
   #offset: number
   #isAtStart = true
-  /** Text whose tokens have not arrived yet. */
+  /** Text that has arrived before its tokens. */
   #rest = ''
-  /** Tokens' text that has not arrived yet. */
+  /** Text of tokens that have arrived before it. */
   #owed = ''
 
   /** `start`: the offset of the first token. */

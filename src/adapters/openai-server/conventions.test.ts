@@ -27,7 +27,7 @@ async function answer(post: Post, route: string, body: object): Promise<unknown>
   return { status: response.status, text }
 }
 
-/** Each field that a reply may have, as clients write None. */
+/** Every field of a reply, in the form in which clients send None. */
 const NOTHING = Object.fromEntries(
   [
     ...[

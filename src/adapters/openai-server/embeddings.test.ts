@@ -76,7 +76,7 @@ test('an encoder reads token ids unchanged, up to its limit', async () => {
   const cut = await embeddings.create({ model: 'any', input: long.slice(0, maxTokens) })
   expect(cut.data[0]!.embedding).toEqual(data[1]!.embedding)
   const text = await embedder.embed(['the cat'])
-  // A text gets [CLS] and [SEP], which ids do not.
+  // [CLS] and [SEP] are added to texts, but not to ids.
   expect(text.tokens[0]).toBeGreaterThan(2)
   for (const [input, message] of [
     [[1, 2 ** 20], /has the id 1048576 at index 1/],
@@ -118,7 +118,7 @@ const rerank = async (post: ReturnType<typeof openaiFetch>, body: object) => {
   return { status: answer.status, body: await answer.json() }
 }
 
-test('documents are sorted for a query, with or without their texts', async () => {
+test('documents are ranked for a query, with or without their texts', async () => {
   const reranker = await openEncoder(4, { isReranker: true })
   const post = openaiFetch(await openToy(), { reranker })
   const { results, tokens } = await reranker.rerank('a cat', input)

@@ -34,7 +34,7 @@ const add = {
 }
 const CALL = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'
 
-test('it is a fetch for the real client', () => {
+test('the real client accepts it as its fetch', () => {
   expectTypeOf<ReturnType<typeof openaiFetch>>().toExtend<
     NonNullable<NonNullable<ConstructorParameters<typeof OpenAI>[0]>['fetch']>
   >()
@@ -57,7 +57,7 @@ test('the client streams a reply, with its usage', async () => {
   expect(chunks.at(-1)?.usage?.completion_tokens).toBeGreaterThan(1)
 })
 
-test('the client runs a tool and continues from what it answers', async () => {
+test('the client runs a tool and continues from its result', async () => {
   const runner = (await client()).chat.completions.runTools({
     ...said(CALL),
     tools: [
@@ -210,7 +210,7 @@ test('aborting rejects with the reason, before and during the reply', async () =
   await expect.poll(() => toy.liveBytes()).toBe(0)
 })
 
-test('a reader that leaves ends the reply and frees its state', async () => {
+test('a reader that cancels the stream ends the reply and frees its state', async () => {
   const toy = toyModel()
   const { completions } = (await client(toy)).chat
   for await (const _ of await completions.create({ ...said('z'.repeat(2000)), stream: true })) break

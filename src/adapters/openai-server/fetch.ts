@@ -25,7 +25,7 @@ export type OpenAIFetch = (input: string | URL | Request, init?: RequestInit) =>
 
 /** Options of `openaiFetch`. */
 export interface OpenAIFetchOptions extends OpenAIOptions {
-  /** Makes the vectors of `/v1/embeddings` in place of the engine. Default: the engine's states. */
+  /** Computes the vectors of `/v1/embeddings` in place of the engine. Default: the engine's hidden states. */
   readonly embedder?: Embedder | undefined
   /** Answers `/v1/rerank`. Default: no reranker. */
   readonly reranker?: Embedder | undefined

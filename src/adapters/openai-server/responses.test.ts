@@ -228,7 +228,7 @@ test('an engine that fails before the reply causes an error; in the middle of a 
   })
 })
 
-test('a reader that leaves ends the reply and frees its state', async () => {
+test('a reader that cancels the stream ends the reply and frees its state', async () => {
   const toy = toyModel()
   const { responses } = await client(toy)
   for await (const _ of await responses.create({ ...asked, input: 'z'.repeat(2000), stream: true })) break

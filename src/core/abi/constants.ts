@@ -12,16 +12,16 @@ export const ABI = {
   PANEL: 8,
   /** A stored f16 scale is 2^SCALE_EXPONENT times the scale in the file. */
   SCALE_EXPONENT: 8,
-  /** A token's word holds its id in this many bits and its kind above them. */
+  /** Number of low bits of a token's word that hold its id. The bits above hold its kind. */
   ID_BITS: 24,
   /** A token word with this bit set stands for a row that the step supplies itself. */
   INPUT_BIT: 31,
-  /** Block tables of one sequence. */
+  /** Maximum number of block tables per sequence. */
   MAX_STATE_GROUPS: 4,
   MAX_ROPES: 4,
   SLICES: 8,
   CLAIM_WORDS: 128,
-  /** In steps with at most this many rows, threads share the positions of one row. */
+  /** In steps with at most this many rows, threads divide the positions of one row among themselves. */
   SPLIT_ROWS: 8,
   MAX_SEGMENTS: 16,
   PART_SUMS: 12,

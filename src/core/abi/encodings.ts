@@ -7,14 +7,14 @@ import type { OpName } from './ops.ts'
  * `sv32`: one input of 32 outputs. `sp24`: 2 of 4 inputs, in 8 bits only.
  */
 export type SparseFormat = 'sb84' | 'sv32' | 'sp24'
-/** The encoding of the weights that remain. */
+/** The encoding of the weights that are not dropped. */
 export type SparseBase = 'w4_g32' | 'w8_g32'
 
 /**
  * One encoding. A float encoding has `elementBytes`, a dense quantised one has `blockBytes`, and a sparse one
  * has `base` and `format`.
  */
-export interface EncodingEntry {
+interface EncodingEntry {
   /** `enum encoding`. */
   readonly code: number
   /** Bytes per weight. */
@@ -38,7 +38,7 @@ export interface EncodingEntry {
 const sparse = <B extends SparseBase, F extends SparseFormat>(code: number, base: B, format: F) =>
   ({ code, base, format, linear: 'linear_sparse', gated: 'linear_swiglu_sparse' }) as const
 
-/** All encodings. wasm/core/abi.h draws the layout of each. */
+/** All encodings. wasm/core/abi.h shows the layout of each. */
 export const ENCODINGS = {
   f32: { code: 0, elementBytes: 4, linear: 'linear_f32' },
   f16: { code: 1, elementBytes: 2, linear: 'linear_f16' },
@@ -57,7 +57,7 @@ export const ENCODINGS = {
 
 /** The layout of a matrix in linear memory. */
 export type PackedEncoding = keyof typeof ENCODINGS
-/** Encodings that store strips of 32 outputs and leave out zero weights. */
+/** Encodings that store strips of 32 outputs and omit zero weights. */
 export type SparseEncoding = Extract<PackedEncoding, `${SparseBase}_${SparseFormat}`>
 /** Encodings that store panels. */
 export type Encoding = Exclude<PackedEncoding, SparseEncoding>
@@ -90,7 +90,9 @@ export function panelBytes(encoding: Encoding, k: number): number {
   return groups * blockBytes + Math.ceil(groups / RUN_GROUPS) * runBytes + headBytes
 }
 
-/** A matrix can be cut only at multiples of this many inputs, because inputs in between share a scale. */
+/**
+ * A matrix can be split only at multiples of this many inputs, because the inputs in between share a scale.
+ */
 export const columnUnit = (encoding: PackedEncoding): number =>
   entryOf(encoding).runBytes === undefined ? GROUP_SIZE : GROUP_SIZE * RUN_GROUPS
 
@@ -120,7 +122,7 @@ export const sparseEncodings = (base: SparseBase): readonly SparseEncoding[] =>
     .filter(isSparse)
     .filter((encoding) => sparseParts(encoding).base === base)
 
-/** The encoding with groups of 32 that replaces this one where only such encodings are readable. */
+/** The encoding with groups of 32 that replaces this one where only groups of 32 are supported. */
 export function groupEncoding(encoding: PackedEncoding): Encoding {
   if (encoding === 'w4_channel' || encoding === 'w2_g256') return 'w4_g32'
   return isSparse(encoding) ? ENCODINGS[encoding].base : encoding

@@ -122,7 +122,7 @@ const NORM_ROWS = {
   writes: { y: ['n'], q: 'a8' },
   work: perElement(NORM_WORK, 'n'),
 } as const
-/** Ops that move rows to and from their experts' places. */
+/** Ops that sort rows by expert, or move them back. */
 const MOVED_ROWS = {
   reads: { x: ['n'], route: undefined },
   writes: { y: ['n'] },
@@ -133,7 +133,7 @@ const OUTSIDE_STEPS = { reads: {}, writes: {}, work: () => 0 } as const
 const HEADS = ['heads', 'head_dim'] as const
 const KV_HEADS = ['kv_heads', 'head_dim'] as const
 
-/** Every op: the layout of its record, and the work and memory traffic that every implementation needs. */
+/** Every op: the layout of its record, and the work and memory traffic that any implementation needs. */
 export const OPS = {
   embed: {
     code: 0,

@@ -68,7 +68,7 @@ export const findFamily = (matches: (file: FamilyFile, family: Family) => boolea
  * of them or because they were normalised after their rotation; their text must be read again. Encoders,
  * vision towers and families with only recurrent layers have no such keys and are `relative`.
  */
-export type KeyShift = 'rotated' | 'relative' | 'fixed'
+type KeyShift = 'rotated' | 'relative' | 'fixed'
 
 export function keyShiftOf(config: ModelConfig): KeyShift {
   const traits = loaded[config.family]?.traits

@@ -21,7 +21,7 @@ export interface TensorRow {
   readonly shape: (config: ModelConfig, traits: DecoderTraits, layer: number) => readonly number[]
   /** Whether a model's layer has the tensor. Default: always. */
   readonly isIn?: ((config: ModelConfig, traits: DecoderTraits, layer: number) => boolean) | undefined
-  /** Where a file stores it, if not as a tensor of its own. Packs store it as it is read. */
+  /** Where a file stores the weight, if it is not a separate tensor. In packs, it always is one. */
   readonly place?: StoredWeightOf | undefined
 }
 export type Shape = TensorRow['shape']
@@ -52,7 +52,7 @@ export interface StoredWeight {
   readonly shape?: readonly number[]
   /** Where the weight is if the file lacks the tensor. */
   readonly orElse?: StoredWeight | undefined
-  /** Used instead of `tensor`: tensors of one dtype whose rows follow each other. */
+  /** Used instead of `tensor`: several tensors of one dtype whose rows are concatenated. */
   readonly joined?: readonly string[] | undefined
   /** The weight's rows in the tensor, as runs of [first, count]. Default: all rows. */
   readonly runs?: readonly (readonly [number, number])[]
@@ -70,7 +70,7 @@ export interface StoredWeight {
   readonly form?: 'transposed' | 'turned' | 'shares' | undefined
   /** Which of several transposed matrices holds the weight. */
   readonly matrix?: number
-  /** A change that is made to the values after reading. */
+  /** A change that is applied to the values after reading. */
   readonly change?: ValueChange | undefined
   /** Factors of the rows of a float matrix. The result has the encoding of the file's dtype. */
   readonly factors?: RowFactors | undefined
@@ -113,7 +113,7 @@ export type Names = Readonly<
  */
 export type Defaults = Readonly<Record<string, number | boolean>>
 
-/** Defaults for sizes, and others. */
+/** Defaults for a model's sizes. `others`: further defaults. */
 export const defaults = (
   vocab_size: number,
   hidden_size: number,

@@ -127,7 +127,8 @@ const only =
   (name) =>
     roleOf(name) === 'vector' ? 'f32' : encoding
 /**
- * As in files with mixed quantisation: V, the down projection and the table have other types than the rest.
+ * As in files with mixed quantisation: V, the down projection and the table have types that differ from those
+ * of the rest.
  */
 const mixed: EncodingOf = (name) => {
   if (/attn_v\.weight|embed|output\.weight$/.test(name)) return 'w8_g32'

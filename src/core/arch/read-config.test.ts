@@ -441,7 +441,7 @@ describe('numbers', () => {
     return failure.message
   }
 
-  test('are named in the error if they are missing or have another type', async () => {
+  test('are named in the error if they are missing or have a different type', async () => {
     const shape = { rope_scaling: { rope_type: 'linear' } }
     expect(await architecture(hfFile(SMALL, shape))).toMatch(/factor is missing/)
     expect(await architecture(hfFile(SMALL, { hidden_size: undefined, num_attention_heads: 64 }))).toMatch(

@@ -1,6 +1,6 @@
 // Converts bytes to base64 and back.
 
-/** Bytes per call; JavaScript engines limit how many arguments a call may have. */
+/** Bytes per call of `String.fromCharCode`; JavaScript engines limit the number of arguments. */
 const CHUNK = 1 << 15
 
 export function toBase64(bytes: Uint8Array | Uint8ClampedArray): string {

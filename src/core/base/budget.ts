@@ -14,9 +14,9 @@ export interface Limits {
   readonly work: number
   /** Maximum bytes held at once. Default: no limit. */
   readonly bytes?: number
-  /** Ends the work with its reason. */
+  /** When this signal aborts, the work throws its reason. */
   readonly signal?: AbortSignal | undefined
-  /** Makes the error, which names both numbers and the next step. */
+  /** Creates the error, which names both numbers and the next step. */
   readonly refuse: (excess: Excess) => HalfbyteError
 }
 
@@ -43,7 +43,7 @@ export class Budget {
   readonly #limits: Limits
   #spent = 0
   #held = 0
-  #turned = 0
+  #spentAtTurn = 0
   #error: HalfbyteError | undefined
 
   constructor(limits: Limits) {
@@ -79,7 +79,7 @@ export class Budget {
     this.#held -= bytes
   }
 
-  /** Throws the error of an exceeded limit, for callers that continue after other errors. */
+  /** Throws if a limit was exceeded, for callers that catch other errors and continue. */
   check(): void {
     if (this.#error !== undefined) throw this.#error
   }
@@ -87,7 +87,7 @@ export class Budget {
   /** Starts again with the same limits, for the next of several pieces of work. */
   renew(): void {
     this.#spent = 0
-    this.#turned = 0
+    this.#spentAtTurn = 0
     this.#error = undefined
   }
 
@@ -96,8 +96,8 @@ export class Budget {
    * the signal's reason.
    */
   async turn(): Promise<void> {
-    if (this.#spent - this.#turned >= TURN_UNITS) {
-      this.#turned = this.#spent
+    if (this.#spent - this.#spentAtTurn >= TURN_UNITS) {
+      this.#spentAtTurn = this.#spent
       await eventLoopTurn()
     }
     this.#limits.signal?.throwIfAborted()

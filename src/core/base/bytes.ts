@@ -62,7 +62,10 @@ export interface ByteSource {
    * be a view. Throws `format` if the range is outside the source, and the signal's reason if aborted.
    */
   read(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
-  /** Like `read`, for a range whose neighbours are not read next. Absent if it makes no difference. */
+  /**
+   * Like `read`, for random access: the next read won't be of neighbouring bytes. Absent if this makes no
+   * difference.
+   */
   readAlone?(offset: number, length: number, signal?: AbortSignal): Promise<Uint8Array>
   /** Like `read`, but fills `target`, which may be shared memory, and allocates no array. */
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
@@ -94,7 +97,7 @@ export async function readInto(
 
 /**
  * Frees the memory of an array, leaving it empty, because the collector frees large arrays late. Call it only
- * for an array that nobody else holds and no pending read fills. Does nothing in older browsers.
+ * for an array that nothing else references and no pending read fills. Does nothing in older browsers.
  */
 export function release({ buffer }: ArrayBufferView): void {
   if (buffer instanceof ArrayBuffer) buffer.transfer?.(0)
@@ -138,7 +141,7 @@ export function filledSource(
 }
 
 /** A byte range of a source. */
-export interface SourceRange {
+interface SourceRange {
   readonly source: ByteSource
   readonly offset: number
   readonly bytes: number
@@ -199,11 +202,11 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 const PASSAGE_BYTES = 1 << 20
 
 /**
- * A source for a Blob or File. Only the requested ranges are read into memory. `failure` makes the error of a
- * failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed after
- * it was opened.
+ * A source for a Blob or File. Only the requested ranges are read into memory. `failure` creates the error of
+ * a failed read. Default: `integrity`, because browsers refuse to read a File that was changed or removed
+ * after it was opened.
  */
-export function blobSource(name: string, blob: Blob, failure = changed): ByteSource {
+export function blobSource(name: string, blob: Pick<Blob, 'size' | 'slice'>, failure = changed): ByteSource {
   /** Arrays that no read is using. */
   const spare: ArrayBuffer[] = []
   return filledSource(name, blob.size, async (target, offset, signal) => {
@@ -235,8 +238,9 @@ function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {
 }
 
 /**
- * Fills `target` and returns the passage. The browser reads only into the passage's memory, which is reused
- * because browsers free arrays late. Chromium does so even for arrays that were released explicitly.
+ * Fills `target` through the intermediate buffer `passage`, and returns that buffer for the next read. The
+ * browser reads only into this buffer, which is reused because browsers free arrays late. Chromium does so
+ * even for arrays that were released explicitly.
  */
 async function readThrough(
   passage: ArrayBuffer,

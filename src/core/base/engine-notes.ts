@@ -1,7 +1,7 @@
 // The notes of an engine: how a load differs from the request, as English sentences and as data for pages in
 // other languages.
 
-/** The codes of notes, and the values that their sentences name. */
+/** The codes of notes, each with the values that its text mentions. */
 export interface NoteValues {
   /** The caller asked for `pool: 'single'` and several threads. */
   'single-pool': Readonly<Record<never, never>>
@@ -17,15 +17,18 @@ export interface NoteValues {
   'uncut-model': { readonly reason: string }
   /** Shards could not be started. `reason`: the library's message. */
   'failed-shards': { readonly reason: string }
-  /** The model was trained for fewer tokens than requested. */
+  /** The model was trained for fewer tokens than requested (`asked`). */
   'trained-context': { readonly tokens: number; readonly asked: number }
-  /** The ONNX file's graph is known to be correct only for fewer tokens. */
+  /** The ONNX file's graph is known to be correct only for fewer tokens than requested (`asked`). */
   'proven-context': { readonly tokens: number; readonly asked: number }
-  /** LongRoPE rotates even texts of up to `tokens` tokens like longer ones, because the context is longer. */
+  /**
+   * LongRoPE encodes the positions of texts of up to `tokens` tokens like those of longer texts, because the
+   * context is longer.
+   */
   'long-rotation': { readonly tokens: number; readonly context: number }
   /** The model's files have invalid sampling settings. */
   'ignored-sampling': { readonly settings: string }
-  /** `weights: 'w4_channel'` rounds matrices again that the file stores in groups. */
+  /** `weights: 'w4_channel'` quantises again the matrices that the file stores with scales per group. */
   'coarser-scales': { readonly matrices: number }
   /** The chat template cannot be read. `reason`: the library's message. */
   'unreadable-template': { readonly reason: string }
@@ -38,6 +41,7 @@ export interface NoteValues {
   'merged-system': Readonly<Record<never, never>>
 }
 
+/** What a note says, for programs. */
 export type NoteCode = keyof NoteValues
 
 /** A way in which the engine differs from the request. Later releases may have more codes. */

@@ -53,11 +53,19 @@ const BRAND = Symbol.for('halfbyte.error')
  */
 export class HalfbyteError extends Error {
   override readonly name = 'HalfbyteError'
+  /** Why the call failed, for programs to switch on. */
   readonly code: ErrorCode
+  /** The numbers and names in the message. */
   readonly detail: ErrorDetail
   readonly [BRAND] = true
 
-  constructor(code: ErrorCode, message: string, detail: ErrorDetail = {}, options?: ErrorOptions) {
+  /** `options` is the library's ErrorOptions, which came with ES2022. */
+  constructor(
+    code: ErrorCode,
+    message: string,
+    detail: ErrorDetail = {},
+    options?: { readonly cause?: unknown },
+  ) {
     super(message, options)
     this.code = code
     this.detail = detail

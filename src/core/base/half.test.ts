@@ -42,7 +42,7 @@ test('a number rounds to the nearest pattern, ties to the even one', () => {
   expect(floatToHalf(2 ** -26)).toBe(0)
 })
 
-test('converting many f32 numbers rounds each like a single one', () => {
+test('converting many f32 numbers rounds each as a single conversion does', () => {
   const ends = [...halfTable()].flatMap((value) => {
     const next = Math.fround(value * (1 + 2 ** -11))
     return [value, next, Math.fround(next * (1 + 2 ** -22)), Math.fround(next * (1 - 2 ** -22))]

@@ -6,7 +6,7 @@ const double = new Float64Array(1)
 const words = new Uint32Array(double.buffer)
 let table: Float32Array | undefined
 
-/** The value of each of the 65536 bit patterns. Made at first use. */
+/** The value of each of the 65536 bit patterns. Created on first use. */
 export function halfTable(): Float32Array {
   if (table !== undefined) return table
   table = new Float32Array(65536)
@@ -29,10 +29,10 @@ export function halfToFloat(pattern: number): number {
 export function floatToHalf(value: number): number {
   double[0] = value
   const sign = (words[1]! >>> 16) & 0x8000
-  // Each bit of the low half can only break a tie, so one bit stands for all of them.
+  // The bits of the low half can only break a tie, so one sticky bit represents all of them.
   const bits = (words[1]! & 0x7fffffff) | (words[0] === 0 ? 0 : 1)
-  // From 2^-14, the least normal f16, to just below 65520, which becomes infinity. A mantissa that rounds up
-  // carries into the exponent, which is correct.
+  // From 2^-14, the smallest normal f16, to just below 65520, which becomes infinity. A mantissa that rounds
+  // up carries into the exponent, which is correct.
   if (bits >= 0x3f100000 && bits < 0x40effe00)
     return sign | (((bits + 0x1ff + ((bits >>> 10) & 1)) >>> 10) - (1008 << 10))
   if (Number.isNaN(value)) return 0x7e00
@@ -47,7 +47,7 @@ export function floatsToHalves(values: Float32Array): Uint16Array {
   for (let i = 0; i < values.length; i++) {
     const pattern = patterns[i]!
     const magnitude = pattern & 0x7fffffff
-    // From 2^-14, the least normal f16, to just below 65520, which becomes infinity.
+    // From 2^-14, the smallest normal f16, to just below 65520, which becomes infinity.
     if (magnitude < 0x38800000 || magnitude >= 0x477ff000) halves[i] = floatToHalf(values[i]!)
     else {
       const rounded = magnitude + 0xfff + ((magnitude >>> 13) & 1)

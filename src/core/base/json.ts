@@ -91,7 +91,7 @@ export function parseJson(text: string, most = MAX_DEPTH, isPython = true): unkn
   return JSON.parse(before + text.slice(done))
 }
 
-export interface JsonPart {
+interface JsonPart {
   /** Empty for list items. */
   readonly name: string
   /** The value as it was written. */

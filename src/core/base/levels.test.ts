@@ -1,5 +1,5 @@
-// Tests levels. In: deep, circular and entangled values. Out: a quick error for values that cannot be sent to
-// another thread.
+// Tests levels. In: deep, circular and heavily shared values. Out: a quick error for values that cannot be
+// sent to another thread.
 import { expect, test } from 'vitest'
 import { checkLevels } from './json.ts'
 

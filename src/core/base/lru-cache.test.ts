@@ -24,7 +24,7 @@ test('replacing a value drops the old one, and setting the same value again does
   expect(cache.has(1)).toBe(false)
 })
 
-test('memo makes a value once, even if it is undefined, and counts as a use', () => {
+test('memo creates a value once, even if it is undefined, and counts as a use', () => {
   let made = 0
   const cache = new LruCache<string, number | undefined>(2)
   const make = () => {

@@ -6,7 +6,7 @@ export class LruCache<Key, Value> {
   readonly #capacity: number
   readonly #drop: ((value: Value) => void) | undefined
 
-  /** `drop` is called with each value that leaves the cache. */
+  /** `drop` is called with each value that is evicted or replaced. */
   constructor(capacity: number, drop?: (value: Value) => void) {
     this.#capacity = capacity
     this.#drop = drop
@@ -33,7 +33,7 @@ export class LruCache<Key, Value> {
     this.#drop?.(dropped)
   }
 
-  /** Returns the key's value, or makes and stores it if there is none. */
+  /** Returns the key's value, or creates and stores it if there is none. */
   memo(key: Key, make: () => Value): Value {
     if (!this.#values.has(key)) this.set(key, make())
     return this.get(key) as Value

@@ -1,12 +1,12 @@
-// Checks untrusted values (objects, whole numbers, lists), copies values without proxies, caches values made
-// on first use, and makes unique names.
+// Checks untrusted values (objects, whole numbers, lists), copies values without proxies, caches values
+// computed on first use, and generates unique names.
 
 import { hex } from './sha256.ts'
 
 /** A Map or a WeakMap. */
 type Memory<Key, Value> = Pick<Map<Key, Value>, 'has' | 'get'> & { set(key: Key, value: Value): unknown }
 
-/** Returns the map's value for the key, or makes and stores it if there is none. */
+/** Returns the map's value for the key, or creates and stores it if there is none. */
 export function memo<Key, Value>(map: Memory<Key, Value>, key: Key, make: () => Value): Value {
   if (!map.has(key)) map.set(key, make())
   return map.get(key) as Value

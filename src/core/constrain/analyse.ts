@@ -81,7 +81,7 @@ function flags(grammar: GrammarNodes, test: Test): Uint8Array {
 
 const MAX_DEPTH = 1000
 
-/** Gives every repetition whose body can be empty a body that cannot. The language stays the same. */
+/** If the body of a repetition can be empty, replaces it by one that cannot. The language stays the same. */
 function fillRepeats(grammar: GrammarNodes, nullable: Uint8Array): void {
   const filled = new Map<NodeId, NodeId>()
   const isEmpty = (node: NodeId) => nullable[node] === 1
@@ -176,7 +176,7 @@ function refuseLeftRecursion(
   }
 }
 
-/** Maximum number of nodes, and of levels, in a node that counts as one character. */
+/** Maximum number of nodes and levels below a node that counts as one character. */
 const MAX_CHARACTER_NODES = 2000
 const MAX_CHARACTER_DEPTH = 64
 

@@ -50,9 +50,9 @@ export const mustEnd = ({ hasEnd, sets, tokens }: Closure): boolean =>
 
 /** The states that follow when the value that ends here is compared with the others. */
 export interface Verdict {
-  /** If the value differs from them. */
+  /** The state if the value differs from all others. */
   readonly passed: StateId
-  /** If the value equals one of them, so it cannot end here. */
+  /** The state if the value equals one of the others, so it cannot end here. */
   readonly failed: StateId
 }
 
@@ -61,9 +61,9 @@ export interface CharacterRun {
   readonly character: NodeId
   readonly min: number
   readonly max: number
-  /** The stack that follows it. */
+  /** The stack that remains after the run. */
   readonly below: StackId
-  /** True if nothing follows it in its frame. */
+  /** True if nothing follows the run in its frame. */
   readonly endsFrame: boolean
 }
 
@@ -127,7 +127,7 @@ export class Automaton {
     return memo(this.#states, kernel.join(), () => this.#newState(kernel))
   }
 
-  /** The stacks that a state was made from. */
+  /** The stacks that a state was created from. */
   stacks(state: StateId): readonly StackId[] {
     return this.#kernels[state]!
   }

@@ -72,7 +72,7 @@ export function pairs(set: CodePoints): (readonly [number, number])[] {
 }
 
 /** Inclusive range of one byte. */
-export type ByteRange = readonly [number, number]
+type ByteRange = readonly [number, number]
 
 /**
  * The set as alternative byte sequences. A character is in the set if its bytes match the ranges of one of

@@ -1,4 +1,4 @@
-// Compiles a written grammar for a model's vocabulary. Each reply gets a constraint of its own.
+// Compiles a written grammar for a model's vocabulary. Each reply has a separate constraint.
 
 import { LruCache } from '../base/lru-cache.ts'
 import { memo } from '../base/values.ts'
@@ -87,7 +87,8 @@ function grammarConstraints(
         // A truncated character yields no output.
         const text = new TextDecoder().decode(bytes, { stream: true })
         const ids = encoded.memo(text, () => encode(text))
-        // The last id is picked from the row before it; its own row would be the state after the end.
+        // The last id is picked from the row before it. The row that follows it would belong to the state
+        // after the end.
         return ends ? ids.slice(0, -1) : ids
       },
       copy: () => constraintFrom(masks, state, habits.copy()),

@@ -56,7 +56,7 @@ export class BlankHabits {
   }
 }
 
-export interface ExpectedText {
+interface ExpectedText {
   readonly bytes: Uint8Array
   /** True if the text must end after the expected bytes. */
   readonly ends: boolean
@@ -86,7 +86,7 @@ export function expectedText(automaton: Automaton, state: StateId, habits: Blank
   return { bytes: Uint8Array.from(bytes), ends: mustEnd(automaton.closure(at)) }
 }
 
-/** None if the text may end or a token without text may follow. */
+/** The bytes that may follow; none if the text may end or a token without text may follow. */
 const allowedBytes = ({ sets, tokens, hasEnd }: Closure): ByteSet =>
   unionOf(hasEnd || tokens.length > 0 ? [] : sets)
 

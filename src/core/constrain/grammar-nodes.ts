@@ -79,7 +79,7 @@ export const NODE = {
   token: 6,
   /** Node `a`: a JSON value that differs from the earlier ones in its container; then node `b`, the check. */
   distinct: 7,
-  /** Matches nothing; at this point the preceding value is compared with the others. */
+  /** Consumes no bytes; at this point the preceding value is compared with the others. */
   check: 8,
 } as const
 

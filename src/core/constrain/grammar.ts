@@ -61,7 +61,7 @@ export { NODE, type NodeId, UNBOUNDED }
 
 const encoder = new TextEncoder()
 
-/** A token that a grammar names, and the place where it is named first. */
+/** A token that a grammar names, and the position where it is first named. */
 export interface TokenName {
   /** The text between `<` and `>`. */
   readonly text: string

@@ -23,7 +23,7 @@ function refusal(spec: ConstraintSpec): string {
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 const choices = (...texts: string[]): ConstraintSpec => ({ type: 'choices', choices: texts })
 const classes = Array.from({ length: 5000 }, (_, at) => `[\u4e00-${String.fromCharCode(0x4e01 + at)}]`)
-/** So many patterns, each within its own limits. */
+/** A schema with `count` patterns, each within its own limits. */
 const patterns = (count: number): ConstraintSpec => {
   const pattern = (at: number) => ({ type: 'string', pattern: `^(?!.*x{${at}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, at) => [`p${at}`, pattern(at + 1)])

@@ -1,7 +1,7 @@
 // Computes the mask of the tokens that may come next in a state, from earlier walks if possible.
 //
 // What a token does inside its frame does not depend on what surrounds the frame. The part of each stack down
-// to the nearest frame is therefore walked only once, regardless of what is below. This walk gives the tokens
+// to the nearest frame is therefore walked only once, regardless of what is below. This walk finds the tokens
 // that stay inside the frame, and the trie nodes where the frame is left. From those few nodes the walk
 // continues with the complete stack.
 import { memo } from '../base/values.ts'
@@ -151,7 +151,7 @@ export class Masks {
 
   /**
    * Among the tokens below a node, allows those that `state` accepts. Adds the nodes where a frame is left to
-   * `exits`. Without `exits` the stack is complete, and no frame is left.
+   * `exits`. Without `exits`, the stack is complete, and no frame is left.
    */
   #walk(root: number, state: StateId, mask: Uint32Array, exits?: number[]): void {
     // hot

@@ -53,8 +53,8 @@ export function gbnfFault(what: string, line: number, column: number): HalfbyteE
 }
 
 /**
- * Writes one constraint. Any recursion or growth that no other limit stops, the JavaScript engine's own
- * limits stop.
+ * Writes one constraint. The JavaScript engine's own limits stop any recursion or growth that no other limit
+ * stops.
  */
 export function bounded<Result>(work: () => Result): Result {
   patternWork.renew()

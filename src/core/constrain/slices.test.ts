@@ -1,5 +1,5 @@
-// Slices. In: constraints that take long to compile. Out: the same grammars and errors as without pauses; the
-// event loop turns in between, and cancelled work ends with its slice.
+// Slices. In: constraints that take long to compile. Out: the same grammars and errors as without pauses;
+// turns of the event loop in between, and cancelled work that ends with its slice.
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/helpers/random.ts'
 import { patternWork } from './refuse.ts'
@@ -9,7 +9,7 @@ import type { ConstraintSpec, WrittenGrammar } from './written-grammar.ts'
 
 const schema = (value: unknown): ConstraintSpec => ({ type: 'schema', schema: value })
 
-/** So many patterns, each within its own limits; `at` makes them differ from earlier ones. */
+/** A schema with `count` patterns, each within its own limits; `at` makes them differ from earlier ones. */
 function patterns(count: number, at: number): ConstraintSpec {
   const pattern = (times: number) => ({ type: 'string', pattern: `^(?!.*x{${times}}[ab]{9}).*a[ab]{9}$` })
   const names = Array.from({ length: count }, (_, index) => [`p${at} ${index}`, pattern(index + 1)])

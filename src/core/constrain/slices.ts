@@ -14,14 +14,14 @@ export type Steps<Result> = Generator<undefined, Result>
 interface Outcome {
   readonly value: unknown
   readonly error: unknown
-  /** Units of work that it took. */
+  /** Units of work that the part took. */
   readonly units: number
 }
 
 /** One compilation, over all its slices. */
 interface Run {
   readonly outcomes: Outcome[]
-  /** Parts that this slice has requested. */
+  /** Number of parts that this slice has requested. */
   asked: number
   open: Steps<unknown> | undefined
   /** Units of the open part in earlier slices. */
@@ -32,10 +32,10 @@ interface Run {
 
 class Pause {}
 
-/** Undefined if nobody can wait, such as inside a part; then there are no pauses. */
+/** The compilation in progress. Undefined where pauses are impossible, such as inside a part. */
 let current: Run | undefined
 
-/** Initial number of units between two turns of the event loop, which take about 60 ms. */
+/** Initial number of units between two turns of the event loop: about 60 ms of work. */
 const SLICE_UNITS = 1 << 17
 /**
  * The first slices all have this length. Work outside parts is repeated in each slice, so later slices are

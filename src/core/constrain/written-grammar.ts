@@ -36,7 +36,9 @@ interface ToolParameter {
   readonly enum?: readonly unknown[]
 }
 
-/** The tokens that may come next in one reply. Holds the reply's position; the grammar itself is shared. */
+/**
+ * The tokens that may come next in one reply. Tracks the position in the reply; the grammar itself is shared.
+ */
 export interface TokenConstraint {
   /**
    * The mask for the next token, in words of 32 ids: bit `id % 32` of word `id >> 5` is set if the id is

@@ -53,8 +53,8 @@ export interface Adapter {
 }
 
 /**
- * Pairs A with B. `scale` gets a rank and a module's name. Throws `format` if matrices do not belong
- * together, `unsupported` for other tensors.
+ * Pairs A with B. `scale` is called with a rank and a module's name. Throws `format` if matrices do not
+ * belong together, `unsupported` for other tensors.
  */
 export function pairsOf(
   file: string,

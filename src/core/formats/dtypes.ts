@@ -4,7 +4,7 @@ import type { Coding, RowViews } from './coded-group.ts'
 import { Q4_K } from './q4-k.ts'
 import type { DType } from './tensors.ts'
 
-/** Stored bytes as typed views for the inner loops, made once instead of per row. */
+/** Stored bytes as typed views for the inner loops, created once instead of per row. */
 export interface StoredRows extends RowViews {
   readonly dtype: DType
   /** For rows in coded groups. */
@@ -37,7 +37,7 @@ export const BLOCKS: Readonly<Record<DType, { readonly elements: number; readonl
   Q4_0: { elements: 32, bytes: 18 },
   /** f16 scale | f16 minimum | u4 as Q4_0   W = scale * code + minimum */
   Q4_1: { elements: 32, bytes: 20 },
-  // gguf/group-readers.ts, gguf/iq-quants.ts and tq2.ts draw the others.
+  // gguf/group-readers.ts, gguf/iq-quants.ts and tq2.ts show the layouts of the others.
   Q8_1: { elements: 32, bytes: 36 },
   Q5_0: { elements: 32, bytes: 22 },
   Q5_1: { elements: 32, bytes: 24 },

@@ -35,7 +35,7 @@ export interface ModelFile {
   readonly graph?: Graph | undefined
   /** The number of positions up to which the graph is proven correct. Absent: in any context. */
   readonly mostPositions?: number | undefined
-  /** How the graph was made, one line per step; for printing. */
+  /** How the graph was derived, one line per step; for printing. */
   readonly history?: readonly string[] | undefined
   /** Sampling defaults under the names of generation_config.json. */
   readonly generationConfig?: MetaObject | undefined
@@ -60,7 +60,7 @@ export function tellReader(format: string, reader: unknown): void {
 export const toldReader = (format: string): unknown => told().get(format)
 
 /** The exports of the GGUF reader's script. */
-export interface GgufReader {
+interface GgufReader {
   /**
    * One file or all its splits, in any order. Throws `format` for damaged files, `unsupported` for
    * unsupported dtypes.
@@ -71,7 +71,7 @@ export interface GgufReader {
 }
 
 /** The exports of the safetensors reader's script. */
-export interface SafetensorsReader {
+interface SafetensorsReader {
   /** `others` are config.json and the model's other files. Throws `format` if one is missing. */
   openSafetensors(
     files: readonly ByteSource[],

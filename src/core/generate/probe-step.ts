@@ -7,7 +7,7 @@ import type { StepBuffer } from './schedule/step-buffer.ts'
 
 /**
  * Runs token 0 as the first `rows` of a new sequence and discards the result. This warms up caches and code,
- * and serves to time threads. Logits are computed for the last row only. Throws the errors of `reserve` and
+ * and is used to time threads. Logits are computed for the last row only. Throws the errors of `reserve` and
  * `run`.
  */
 export function probeStep(

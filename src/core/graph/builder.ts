@@ -30,12 +30,12 @@ export const vector = (parts: Readonly<Record<string, number>>): WeightRef => ({
   kind: 'vector',
 })
 
-export interface AttendLimits {
+interface AttendLimits {
   readonly q?: Limits | undefined
   readonly k?: Limits | undefined
   readonly scores?: Limits | undefined
 }
-export interface AttendOptions {
+interface AttendOptions {
   readonly norms?: HeadNorms | undefined
   /** Default: 1 / sqrt(headDim). */
   readonly scale?: number | undefined
@@ -49,13 +49,13 @@ export interface AttendOptions {
   readonly sinks?: WeightRef | undefined
 }
 /** The rule of a router, and the bias added to scores when experts are chosen. */
-export interface ExpertChoice extends RouteRule {
+interface ExpertChoice extends RouteRule {
   readonly bias?: WeightRef | undefined
 }
 /**
  * Makes an expert's output from gathered rows. `linear` multiplies rows by their expert's part of a weight.
  */
-export type ExpertMlp = (
+type ExpertMlp = (
   rows: Value,
   linear: (label: string, input: Value, weight: WeightRef, bias?: WeightRef) => Value,
 ) => Value

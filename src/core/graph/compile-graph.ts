@@ -6,7 +6,7 @@ import type { KvFormat, Value } from './ir.ts'
 import { broken, expectForm, sameShape, show } from './node.ts'
 import { type Graph, inferShape, inputsOf, type Node, outputsOf } from './nodes.ts'
 import { fuseGates, fuseResiduals } from './passes/fuse.ts'
-import { orderInputs, quantizeActivations, subtractStillBias } from './passes/quantize-activations.ts'
+import { orderInputs, quantizeActivations, subtractStaticBias } from './passes/quantize-activations.ts'
 import { type EncodingOf, type OrderOf, splitMixed } from './passes/split.ts'
 import type { StripBytesOf } from './plan/layouts.ts'
 import { lower } from './plan/lower.ts'
@@ -74,7 +74,7 @@ export function compile(graph: Graph, options: CompileOptions): Plan {
   const { encodingOf, orderOf } = options
   const stored = storeStateAs(optimize(graph, encodingOf, orderOf), options.kvCache)
   const isCodes = options.kvCache?.k === 'int8'
-  const optimized = isCodes ? subtractStillBias(stored, options.frequencies ?? []) : stored
+  const optimized = isCodes ? subtractStaticBias(stored, options.frequencies ?? []) : stored
   checkCutRows(optimized)
   return lower(optimized, planMemory(optimized, options), encodingOf, options, options.stripBytesOf)
 }

@@ -12,7 +12,7 @@ const sum: Reader = (b, cut, other) => b.add('sum', cut, other)
 const gate: Reader = (b, cut, other) => b.swiglu('gate', [cut, other], 'silu')
 const normOfGate: Reader = (b, cut, other) => norm(b, gate(b, cut, other), other)
 
-/** The graph of a product with these columns in each matrix; `reads` gets the first two slices. */
+/** The graph of a product with these columns in each matrix; `reads` is called with the first two slices. */
 function graphOf(matrices: readonly (readonly number[])[], reads: Reader) {
   const b = graphBuilder()
   const total = (columns: readonly number[]) => columns.reduce((sum, width) => sum + width, 0)

@@ -71,13 +71,13 @@ function keepsOthers(node: Node, isCut: (value: Value | undefined) => boolean): 
   }
 }
 
-/** Columns, of which the first `filled` have values and the others are zeros. */
+/** A range of columns: the first `filled` have values, the others are zeros. */
 interface Part {
   readonly columns: number
   readonly filled: number
 }
 
-/** The heads or streams of a row. `padded`: those of earlier values. */
+/** The heads or streams of a row, as parts. `padded`: the parts of earlier values, by id. */
 function paddedParts(
   node: NodeOf<'joinHeads' | 'mixStreams'>,
   padded: ReadonlyMap<number, readonly Part[]>,
@@ -90,7 +90,7 @@ function paddedParts(
   if (shared === undefined) return Array.from({ length: heads }, () => ({ columns: width, filled: own }))
   const [, columns] = shared.shape
   if (heads > 1) return Array.from({ length: heads }, () => ({ columns: width, filled: columns + own }))
-  // The shared start of each head keeps its own parts.
+  // The parts of the shared value, followed by the head's own columns.
   return [
     ...(padded.get(shared.id) ?? [{ columns, filled: columns }]),
     { columns: width - columns, filled: own },

@@ -106,7 +106,7 @@ export interface StateGroup {
   readonly window: number
   readonly format: KvFormat
   /**
-   * True if keys are stored without part of their bias (`StillBias`). Saved states with and without it are
+   * True if keys are stored without part of their bias (`StaticBias`). Saved states with and without it are
    * not interchangeable.
    */
   readonly lessBias?: true | undefined
@@ -179,8 +179,8 @@ export interface RouteRule {
   /** Factor of the weights. Default 1. */
   readonly scale?: number | undefined
   /**
-   * Added to the sum that divides the weights. For a mixer, half of the distance that counts as close.
-   * Default 0.
+   * Added to the sum by which the weights are divided. For a mixer, half of the distance that counts as
+   * close. Default 0.
    */
   readonly epsilon?: number | undefined
 }
@@ -218,7 +218,7 @@ export interface HeadNorms {
  * A bias that is subtracted from rotated keys, in the pairs from `from` on and in the dimensions without
  * rotation.
  */
-export interface StillBias {
+export interface StaticBias {
   /** The bias of all KV heads. */
   readonly bias: WeightRef
   readonly from: number

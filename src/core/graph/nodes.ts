@@ -147,7 +147,7 @@ export function nextId(graph: Graph): number {
 }
 
 /** A node that becomes one record through the `record` function of its kind. */
-export type KernelNode =
+type KernelNode =
   | (
       | Embed
       | InputRows
@@ -193,7 +193,7 @@ export interface Graph {
   readonly stateGroups: readonly StateGroup[]
 }
 
-/** Without an entry here, a node does not compile. */
+/** A node without an entry here does not compile. */
 const KERNEL_KINDS: { readonly [Op in KernelNode['op']]: KernelKind<NodeOf<Op>> } = {
   embed,
   inputRows,

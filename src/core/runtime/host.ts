@@ -29,7 +29,7 @@ export interface ComputePort {
 }
 
 /** The exports of the ONNX reader's script. */
-export interface OnnxReader {
+interface OnnxReader {
   /**
    * `newGraph` creates the graph of the step, with the engine's own nodes. `beside` finds a file next to the
    * graph by its path; undefined if it is missing. `bfloats`: whether to read f32 matrices as bf16 if all

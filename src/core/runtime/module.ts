@@ -17,7 +17,7 @@ export interface EngineExports extends LogitExports {
   ): number
   /** A compute worker's loop. Returns once the sync block's `quit` is set. Only in shared modules. */
   serve(sync: number, thread: number): void
-  /** Tells all threads of the pool to leave. */
+  /** Makes all threads of the pool leave `run` and `serve`. */
   poison(sync: number): void
   abi_version(): number
   readonly __stack_pointer: WebAssembly.Global

@@ -10,7 +10,7 @@ import { type EngineExports, instantiateEngine } from './module.ts'
 import { type Pool, type PoolKind, SinglePool } from './pool.ts'
 import { SharedPool, type SharedPoolOptions } from './shared.ts'
 
-export interface RuntimeOptions {
+interface RuntimeOptions {
   readonly host: Host
   /** Default `auto`: relaxed if it runs here. */
   readonly build?: Build | 'auto'
@@ -43,7 +43,7 @@ export const ENGINE_BYTES = 4 * 1024 * 1024
 const MAX_AUTO_THREADS = 4
 
 /**
- * Loads the module that fits this host and makes its memory. Throws `unsupported` without WebAssembly SIMD,
+ * Loads the module that fits this host and creates its memory. Throws `unsupported` without WebAssembly SIMD,
  * `network` if the module cannot be fetched, `out-of-memory`.
  */
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
@@ -79,7 +79,7 @@ function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memo
   }
 }
 
-export interface PoolOptions {
+interface PoolOptions {
   readonly host: Host
   /** As passed to `openRuntime`. */
   readonly threads?: number | 'auto'

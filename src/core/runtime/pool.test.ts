@@ -149,7 +149,7 @@ describe.skipIf(!isBuilt)('with the built modules', () => {
     })
     pools.push(pool)
     expect(runs).toBe(12)
-    // On the test's clock both numbers take the same time.
+    // On the test's clock, one thread and two take the same time.
     expect(pool.threads).toBe(1)
     checkSums(runtime, pool, sums)
   })
@@ -302,7 +302,7 @@ test('if steps are slow, measuring uses few of them and skips pools with a known
     clock.ms += msOf[threads] ?? 0
   }
   expect(await measureThreads({ resize }, 4, work, () => clock.ms)).toBe(2)
-  // The first run of each number wakes the threads.
+  // The first run with each number of threads wakes them.
   expect(runs).toEqual([0, 3, 3, 2, 0])
 })
 

@@ -18,7 +18,9 @@ export interface TablePosition {
  */
 export type MovePositions = (group: number, from: TablePosition, to: TablePosition, count: number) => void
 
-/** Learns of every change to blocks that have further parts in other memories, and can join the parts. */
+/**
+ * Is notified of every change to blocks that have further parts in other memories, and can join the parts.
+ */
 export interface BlockMirror {
   copy(group: number, from: Ptr, to: Ptr): void
   clear(group: number, block: Ptr): void
@@ -30,7 +32,7 @@ export interface BlockMirror {
 }
 
 /**
- * Blocks of one size. The pool sees only bytes; the owner knows what a block contains: keys and values of 64
+ * Blocks of one size. The pool manages bytes; their meaning is up to the owner: keys and values of 64
  * positions in some encoding, or a sequence's recurrent state. Extents are never moved or freed.
  */
 export class BlockPool {

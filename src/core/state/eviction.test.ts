@@ -34,7 +34,7 @@ test('the least recently used of the ended conversations is evicted first', () =
   expect(cache.find(text(2), BLOCK)).toBeUndefined()
   expect(cache.find(text(3), BLOCK)?.tokens).toBe(BLOCK)
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
-  // 3 was looked up before 1 was.
+  // The last lookup of text 3 was before that of text 1.
   const third = run(cache, text(6))
   expect(cache.find(text(3), BLOCK)).toBeUndefined()
   expect(cache.find(text(1), BLOCK)?.tokens).toBe(BLOCK)
@@ -97,7 +97,7 @@ test('recurrent state that only the tree references counts as retained, not as h
   expect(bytes()).toEqual({ held: 0, kept: 0 })
 })
 
-test('a window frees blocks that no row can see any more', () => {
+test('a window frees blocks that no later row attends to', () => {
   const cache = cacheOf({ blockBytes: [BLOCK_BYTES, BLOCK_BYTES], windows: [0, 70] })
   const state = new SequenceState(cache)
   for (let length = 0; length < 10 * BLOCK; length += 10) {

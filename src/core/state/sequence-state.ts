@@ -52,8 +52,8 @@ export class SequenceState implements PathSource {
   }
 
   /**
-   * The address of a group's block addresses: u32 per 64 positions. It stays the same while the sequence
-   * lives. For a recurrent group (these come last): the address of its slab, f32, valid until the next
+   * The address of a group's block addresses: u32 per 64 positions. It does not change while the sequence
+   * exists. For a recurrent group (these come last): the address of its slab, f32, valid until the next
    * `reserve`.
    */
   table(group: number): Ptr {
@@ -153,7 +153,7 @@ export class SequenceState implements PathSource {
   /**
    * Keeps a copy of the recurrent state until `endTrial`, so that `trim` can undo any rows of the next step.
    * Returns false if there is no memory for the copy; then no speculative rows may be processed. Models
-   * without recurrent layers need no copy and get true.
+   * without recurrent layers need no copy; the result is then true.
    */
   beginTrial(): boolean {
     this.#checkLive()
@@ -193,9 +193,9 @@ export class SequenceState implements PathSource {
    * Drops positions [keep, keep + drop) and moves the later ones down, rotating their keys to match.
    * Attention sinks at the beginning are kept. The result is not what the model would have computed without
    * the dropped positions, so it is not shared. Recurrent state stays unchanged, and its checkpoints after
-   * `keep` are forgotten. Returns false, with nothing changed, if a window would see positions whose blocks
-   * it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` if the state cannot be
-   * moved.
+   * `keep` are forgotten. Returns false, with nothing changed, if a window would include positions whose
+   * blocks it has dropped. Throws `out-of-memory`, with nothing changed, and `unsupported` if the state
+   * cannot be moved.
    */
   shift(keep: number, drop: number): boolean {
     this.#checkLive()
@@ -256,7 +256,7 @@ export class SequenceState implements PathSource {
     this.#length = length
   }
 
-  /** Puts everything into the token tree, before this sequence forgets some of it. */
+  /** Adds all stored positions to the token tree, before this sequence drops some of them. */
   keep(): void {
     this.#path?.keep()
   }
@@ -277,7 +277,7 @@ export class SequenceState implements PathSource {
     this.#cache.shrink()
   }
 
-  /** Frees the blocks that no later row can see. */
+  /** Frees the blocks that no later row can attend to. */
   #leaveBehind(): void {
     for (let group = 0; group < this.tables.length; group++) {
       const table = this.tables[group]!

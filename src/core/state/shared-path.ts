@@ -77,7 +77,7 @@ export class SharedPath implements Tail {
     return rest > 0 ? this.#run(rest) : undefined
   }
 
-  /** Puts everything into the token tree, before the sequence forgets some of it. */
+  /** Adds all positions with known tokens to the token tree, before the sequence drops some of them. */
   keep(): void {
     this.share()
     const tail = this.tail()

@@ -16,7 +16,7 @@ export interface Drop {
 }
 
 /**
- * False if a window would see kept positions whose state it has already dropped, or if positions do not
+ * False if a window would include kept positions whose state it has already dropped, or if positions do not
  * determine the rotation of keys. In both cases the state of the later positions must be recomputed.
  */
 export function canShift(

@@ -30,7 +30,7 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024
 const MAX_LEVELS = 512
 
 /** The contents of a snapshot besides its state, as plain JSON. */
-export interface SnapshotHead {
+interface SnapshotHead {
   /**
    * Identifies the model, its plan and the storage of its state. State with a different fingerprint is
    * rejected.
@@ -101,7 +101,7 @@ export async function* writeSnapshot(
   trailer.set(text.encode(await sha256(json)))
   new DataView(trailer.buffer).setUint32(64, json.byteLength, true)
   trailer.set(text.encode(MAGIC), 68)
-  // Without the trailer the file is invalid, so an abort up to this point still takes effect.
+  // Without the trailer, the file is invalid, so an abort up to this point still takes effect.
   await quickTurn()
   signal?.throwIfAborted()
   yield trailer
@@ -110,7 +110,7 @@ export async function* writeSnapshot(
 /**
  * Reads the state from a file, for a sequence that shares nothing. Checksums show that no byte changed. They
  * do not show that the state belongs to `tokens`: anyone who can write a file can write its checksums. Throws
- * `format` for a file that is not a snapshot or has another version, `unsupported` for another model,
+ * `format` for a file that is not a snapshot or has a different version, `unsupported` for another model,
  * `integrity` for a wrong byte, `context-overflow`, `out-of-memory`, or the signal's reason. After an error,
  * nothing stays allocated.
  */

@@ -27,7 +27,7 @@ export interface StateCacheOptions {
    * false.
    */
   readonly isFixed?: boolean | undefined
-  /** Learns of every change to blocks outside of steps and `move`. */
+  /** Is notified of every change to blocks outside of steps and `move`. */
   readonly mirror?: BlockMirror | undefined
   /** Maximum bytes of all state together. Default: as much as memory allows. */
   readonly budgetBytes?: number | undefined

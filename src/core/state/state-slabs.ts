@@ -226,7 +226,7 @@ export class StateSlabs {
     this.#checkpoints.push(checkpoint)
   }
 
-  /** Forgets the checkpoints after `position`. */
+  /** Drops the checkpoints after `position`. */
   forget(position: number): void {
     while ((this.#checkpoints.at(-1)?.position ?? 0) > position) this.#store.drop(this.#checkpoints.pop()!)
   }

@@ -49,7 +49,7 @@ export class TreeNode implements TokenRun {
   used = 0
   /** When its blocks of groups with a window were last used. A window reads only the end of a path. */
   windowUsed = 0
-  /** True once it is no longer in the tree. */
+  /** True once the node is no longer in the tree. */
   isGone = false
 
   constructor(ids: readonly number[], parent: TreeNode | undefined, groups: number) {
@@ -59,7 +59,7 @@ export class TreeNode implements TokenRun {
   }
 }
 
-export interface TokenTreeOptions {
+interface TokenTreeOptions {
   /** One per group of keys and values. */
   readonly pools: readonly BlockPool[]
   /** Positions that each group attends to. 0: all. */
@@ -174,7 +174,7 @@ export class TokenTree {
     return Math.floor(this.firstSeen(group, tokens) / BLOCK_POSITIONS)
   }
 
-  /** The first position that group `group` sees after `tokens`. */
+  /** The first position that group `group` attends to after `tokens`. */
   firstSeen(group: number, tokens: number): number {
     const window = this.#options.windows[group] ?? 0
     return window === 0 ? 0 : Math.max(0, tokens - window + 1)

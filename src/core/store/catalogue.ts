@@ -176,7 +176,7 @@ export function catalogued(text: string): CatalogueModel | undefined {
     : CATALOGUE.find(({ address }) => parseHubAddress(address)?.repo.toLowerCase() === asked.toLowerCase())
 }
 
-/** The repository, if the address is nothing but a repository. */
+/** The repository, if the address names only a repository. */
 function repositoryOf(text: string): string | undefined {
   const [, repo] = /^(?:hf:)?([\w.-]+\/[\w.-]+)$/.exec(text) ?? []
   return repo

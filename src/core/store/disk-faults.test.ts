@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { isHalfbyteError } from '../base/errors.ts'
 import { givenPlace } from '../formats/names/named-files.ts'
 import { distrust, trust } from './device/load-marks.ts'
-import { Opfs } from './device/opfs.ts'
+import { ModelStore } from './device/model-store.ts'
 import { CHUNK_BYTES } from './device/sums.ts'
 import { openAddress } from './open-address.ts'
 import { type Disk, memoryStorage } from './testing/memory-folders.ts'
@@ -71,7 +71,7 @@ async function atEachStep(
     folder.disk = sound
     expect(await load(), `after step ${at}`).toBe(true)
     // What was stored before is still there.
-    const store = (await Opfs.open())!
+    const store = (await ModelStore.open())!
     expect((await store.list()).map(({ isComplete }) => isComplete)).toEqual([true, true])
     expect([...folder.entries.keys()].map(ending).sort()).toEqual(['bin', 'bin', 'json', 'json'])
     if (!isReached) return at - 1

@@ -74,7 +74,7 @@ async function load(url: string, hurry: number, stands = false): Promise<Uint8Ar
   }
 }
 
-/** Waiting for it is not reported. */
+/** Whether the fault makes a connection hang. The wait for that is not reported. */
 const stands = ({ behaviour: { isSilent, stalls } }: Fault) => isSilent === true || stalls === true
 
 async function outcomeOf(fault: Fault): Promise<Outcome> {

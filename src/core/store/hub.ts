@@ -96,6 +96,17 @@ function partsOf(url: string, hub: Hub): readonly (string | undefined)[] {
   return /^([^/]+\/[^/]+)\/resolve\/([^/]+)\/(.*)$/.exec(path)?.slice(1) ?? []
 }
 
+/** The repository, revision and path of a URL that `hubUrl` made; undefined for any other. */
+export function repoAddressOf(url: string, hub: Hub = {}): Required<RepoAddress> | undefined {
+  const [repo, revision, file] = partsOf(url, hub)
+  if (repo === undefined || revision === undefined || /[?#]/.test(url)) return undefined
+  try {
+    return { repo, revision: decodeURIComponent(revision), file: decodeURIComponent(file ?? '') }
+  } catch {
+    return undefined
+  }
+}
+
 /** The URL of a folder's JSON listing; undefined if the folder is not on the hub. */
 export function hubListing(folder: string, hub: Hub = {}): string | undefined {
   const [repo, revision, file] = partsOf(folder, hub)

@@ -27,7 +27,7 @@ export function mendedSource(
       source.close?.()
       source = await again({ start, end })
     })
-    // The next reader also gets the error.
+    // The next read rejects with the same error.
     renewal.catch(() => undefined)
     return renewal
   }

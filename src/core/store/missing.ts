@@ -2,7 +2,7 @@
 import { HalfbyteError, isHalfbyteError } from '../base/errors.ts'
 import { GRAPH_FOLDER } from '../formats/names/graph-files.ts'
 import { fileName, type RemoteFile } from './address.ts'
-import type { KnownFile } from './device/opfs.ts'
+import type { KnownFile } from './device/model-store.ts'
 import { WEIGHTS } from './hub.ts'
 
 /**
@@ -11,7 +11,7 @@ import { WEIGHTS } from './hub.ts'
  * record that it is missing, is no longer on this device. Undefined if nothing is known or the file is
  * stored.
  */
-export type Absence = 'noted' | 'assumed' | 'lost' | undefined
+type Absence = 'noted' | 'assumed' | 'lost' | undefined
 
 /**
  * Whether this file of the model at `address` may be absent from its folder. Weights that the user names are

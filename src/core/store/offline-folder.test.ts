@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { storedFiles, unstore } from '../../engine/api/stored.ts'
 import { givenPlace } from '../formats/names/named-files.ts'
+import { ModelStore } from './device/model-store.ts'
 import { fileKey } from './device/notes.ts'
-import { Opfs } from './device/opfs.ts'
 import { peekAddress } from './download/peek.ts'
 import { openAddress } from './open-address.ts'
 import { memoryStorage } from './testing/memory-folders.ts'
@@ -53,7 +53,7 @@ test('a loaded folder makes no requests, neither to open nor to peek', async () 
 
 test('an optional file that was damaged is fetched again', async () => {
   await names()
-  await (await Opfs.open())!.doubt(`${server.address}m/tokenizer_config.json`)
+  await (await ModelStore.open())!.doubt(`${server.address}m/tokenizer_config.json`)
   server.requests.length = 0
   expect(await names()).toContain('tokenizer_config.json')
   expect(server.requests.map((line) => line.split(' ')[1])).toEqual(['/m/tokenizer_config.json'])
@@ -129,7 +129,7 @@ test('a missing file is requested again once the weights are no longer stored', 
   await names()
   server.files.set('m/chat_template.jinja', text('{{ messages }}'))
   expect(await names()).not.toContain('chat_template.jinja')
-  await (await Opfs.open())!.remove(`${server.address}m/model.safetensors`)
+  await (await ModelStore.open())!.remove(`${server.address}m/model.safetensors`)
   expect(await names()).toContain('chat_template.jinja')
 })
 

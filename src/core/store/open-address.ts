@@ -4,7 +4,8 @@ import { HalfbyteError, isHalfbyteError, reasonOf } from '../base/errors.ts'
 import type { GraphDtype } from '../formats/names/graph-files.ts'
 import type { Place } from '../formats/names/named-files.ts'
 import { fileName, filesOf, graphOf, processorsOf, type RemoteFile, shardsOf } from './address.ts'
-import { Opfs } from './device/opfs.ts'
+import type { Device } from './device/device.ts'
+import { ModelStore } from './device/model-store.ts'
 import { openRanges } from './download/ranges.ts'
 import { bodyLength, missingFile, pieces, request } from './download/request.ts'
 import { type Retry, type RetryOptions, retrying } from './download/retry.ts'
@@ -21,6 +22,8 @@ export interface OpenOptions extends RetryOptions {
    * Default `opfs`. Files are kept in memory if the browser denies storage, but not if storage is full.
    */
   readonly cache?: 'opfs' | 'none' | undefined
+  /** Where files are stored. Default: the browser's private file system. */
+  readonly device?: Device | undefined
   /** The hub's URL, and the token for private repositories. */
   readonly hub?: Hub | undefined
   /** The precision of the graph in a transformers.js repository. Default: the first precision that exists. */
@@ -36,7 +39,7 @@ export interface OpenOptions extends RetryOptions {
 
 /** Opens every file of `address`. Throws `network`, `integrity`, `storage-full` or the signal's reason. */
 export async function openAddress(address: Place, options: OpenOptions = {}): Promise<ByteSource[]> {
-  const store = options.cache === 'none' ? undefined : await Opfs.open()
+  const store = options.cache === 'none' ? undefined : await ModelStore.open(options.device)
   // Read before the load, because the load stores config.json before it reaches a folder's optional files.
   const known = (mayBeMissing(address, address) && (await store?.known())) || []
   const tally = new Tally(options.onProgress)
@@ -166,7 +169,7 @@ async function onlyFile(folder: Place, error: unknown, { hub, ...options }: Each
 }
 
 interface Opening {
-  readonly store: Opfs | undefined
+  readonly store: ModelStore | undefined
   readonly tally: Tally
   readonly knowsMissing: boolean
   readonly notesMissing: boolean

@@ -112,7 +112,7 @@ export const QWEN_NAMES: TowerNames = {
     ...{ attn_q: 'attn.qkv', attn_k: 'attn.qkv', attn_v: 'attn.qkv', attn_output: 'attn.proj' },
     ...{ mlp_gate: '', mlp_up: 'mlp.fc1', mlp_down: 'mlp.fc2', post_norm: 'merger.ln_q' },
     ...{ inner: 'merger.mlp.0', project: 'merger.mlp.2' },
-    // This kind of tower has none of these.
+    // These towers have none of the following tensors.
     ...{ positions: '', class: '', pre_norm: '', merged: '', pooled_norm: '', pooled: '' },
   },
   unused: /^$/,

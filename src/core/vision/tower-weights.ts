@@ -11,7 +11,7 @@ import type { TensorInfo } from '../formats/tensors.ts'
 import { gatheredWidth, hasGates, isPlaced, type Tower, towerRows } from './tower.ts'
 
 /** The tensors by their names in the graphs of the tower and of the projector. */
-export interface TowerWeights {
+interface TowerWeights {
   readonly tower: Weights
   readonly projector: Weights
 }
@@ -39,8 +39,8 @@ export interface TowerNames {
 }
 
 /**
- * Reads no data yet. Throws `architecture` for a tensor that is missing or has another shape, `unsupported`
- * for tensors that the graphs would ignore.
+ * Reads no data yet. Throws `architecture` for a tensor that is missing or has a different shape,
+ * `unsupported` for tensors that the graphs would ignore.
  */
 export function towerWeights(file: ModelFile, tower: Tower, { names, unused }: TowerNames): TowerWeights {
   const { hiddenSize, intermediateSize, patchSize, layers } = tower
@@ -134,7 +134,7 @@ function projectorWeights(
     // transformers stores the weight minus 1.
     const place = file.format === 'safetensors' ? { change: { scale: 1, offset: 1 } } : {}
     projector.set('pooled_norm.weight', pieceOf(norm, { tensor: norm.name, ...place }, [hiddenSize]))
-    projector.set('project.weight', turned(file.name, stored(names.pooled, [hiddenSize, width])))
+    projector.set('project.weight', transposed(file.name, stored(names.pooled, [hiddenSize, width])))
   } else {
     const inputs = gatheredWidth(tower)
     const inner = isPlaced(tower) ? inputs : width
@@ -183,7 +183,7 @@ function frameSum({ hiddenSize, patchSize }: Tower, frames: readonly TensorInfo[
 }
 
 /** A matrix that is stored as [inputs, outputs]. Throws `unsupported` if it is quantised. */
-function turned(file: string, tensor: TensorInfo): TensorInfo {
+function transposed(file: string, tensor: TensorInfo): TensorInfo {
   if (BLOCKS[tensor.dtype].elements > 1)
     throw unbuiltVariant(file, `${tensor.name} in ${tensor.dtype}`, 'the matrix in F32, F16 or BF16')
   return pieceOf(tensor, { tensor: tensor.name, form: 'transposed' }, tensor.shape.toReversed())

@@ -106,7 +106,7 @@ export const pictureRows = (tower: Tower, { width, height } = patchesIn(tower)):
 
 /**
  * The rows of each square side by side, top to bottom and left to right, in the order of `pixel_shuffle` in
- * transformers' Idefics3; or their mean. The class row is left out.
+ * transformers' Idefics3; or their mean. The class row is omitted.
  */
 export function gather(
   tower: Tower,

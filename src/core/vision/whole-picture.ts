@@ -12,7 +12,7 @@ const MAX_TILES = 2
 const MAX_RATIO = 200
 
 /** Minimum and maximum pixels of an image, and the side of a square with the maximum. */
-export type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
+type PixelRange = Required<Pick<Tower, 'pixels' | 'imageSize'>>
 
 /** The range that `stated` allows, limited to `tiles` tiles per side. */
 export function pixelRange(

@@ -285,7 +285,7 @@ describe('only of PEFT', () => {
       { '.lora_B.bias': lengths(OUTPUTS) },
       /^architecture: .*bias/,
     ],
-    ['a whole matrix with another size', {}, { '.weight': half(OUTPUTS + 1, INPUTS) }, /^architecture: /],
+    ['a whole matrix with a different size', {}, { '.weight': half(OUTPUTS + 1, INPUTS) }, /^architecture: /],
     [
       'a whole matrix that belongs to no module',
       {},

@@ -19,8 +19,8 @@ export interface ScaledAdapter {
 }
 
 /**
- * The graph of an adapted model. If the adapters untie the output from the table, it gets a matrix of its
- * own.
+ * The graph of an adapted model. If the adapters untie the output from the table, the output gets a matrix of
+ * its own.
  */
 export interface Adapted {
   readonly weights: Weights
@@ -160,7 +160,7 @@ class Fit {
   readonly #scale: number
   readonly #config: ModelConfig
   readonly #expected: ExpectedTensor
-  readonly #isTurned: boolean
+  readonly #isReordered: boolean
 
   constructor({ adapter, scale }: ScaledAdapter, config: ModelConfig, expected: ExpectedTensor) {
     const { name: file, format, architecture } = adapter
@@ -173,7 +173,7 @@ class Fit {
     this.#expected = expected
     // llama.cpp's converter interleaves the halves of each Q and K head in some families.
     const pairing = format === 'gguf' ? gguf.pairing : (hf.pairing ?? 'halves')
-    this.#isTurned = pairing !== config.rope.pairing && /attn_[qk]\.(weight|bias)$/.test(expected.name)
+    this.#isReordered = pairing !== config.rope.pairing && /attn_[qk]\.(weight|bias)$/.test(expected.name)
   }
 
   change(change: LowRank): Change {
@@ -222,9 +222,9 @@ class Fit {
       throw this.#unsupported(
         `has ${shown(tensor.name)}, a whole tensor, which cannot be scaled; load it with scale 1`,
       )
-    if (this.#isTurned)
+    if (this.#isReordered)
       throw this.#unsupported(
-        `has ${shown(tensor.name)}, whose rows this GGUF keeps in another order; load the model from safetensors`,
+        `has ${shown(tensor.name)}, whose rows this GGUF keeps in a different order; load the model from safetensors`,
       )
     const { dtype, like = dtype } = base
     const isCoded = base.packed !== undefined || BLOCKS[like].elements > 1
@@ -253,7 +253,7 @@ class Fit {
     const order = (place.runs ?? [[0, n]]).flatMap(([first, count]) =>
       Array.from({ length: count }, (_, index) => first + index),
     )
-    if (!this.#isTurned) return (row) => order[row]!
+    if (!this.#isReordered) return (row) => order[row]!
     const { headDim, rope } = this.#config
     const half = headDim / 2
     return (row) => {

@@ -148,7 +148,7 @@ export function packerOf(dtype: DType, encoding: Encoding): Packer {
  * other weights and from which a step reads one row per token; one scale per row would be too coarse for it.
  * `vector`: norm weights and biases, always f32.
  */
-export type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'
+type WeightRole = 'matrix' | 'table' | 'rows' | 'vector'
 
 const FLOATS: readonly Encoding[] = ['f32', 'f16', 'bf16']
 

@@ -12,7 +12,7 @@ import { rowSlabs } from './slabs.ts'
 export type Deal = (shard: number, offset: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void> | void
 
 export interface DealOptions extends StreamOptions {
-  /** Sees the whole slot: bytes at an `offset` in it, and the strips from which they were made. */
+  /** Called with each piece of the slot: its offset, its bytes, and the strips from which they were made. */
   readonly onPacked?: ((offset: number, bytes: Uint8Array, strips?: Uint8Array) => void) | undefined
 }
 

@@ -133,7 +133,7 @@ const withoutLength = ({ magnitude, down }: Change, place: string): HalfbyteErro
     `${shown(magnitude?.name)} scales ${place} of its matrix, which is all zeros with the adapter`,
   )
 
-/** How many rows of a table are read at once to measure its columns: a multiple of a panel. */
+/** How many rows of a table are read at once to measure its columns: a whole number of panels. */
 const MEASURED_ROWS = 512
 
 async function loadedChange(base: TensorInfo, change: Change, signal?: AbortSignal): Promise<Loaded> {

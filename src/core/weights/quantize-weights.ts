@@ -34,7 +34,7 @@ export function shiftedHalf(pattern: number): number {
   return shiftedFloat(halfTable()[pattern]!)
 }
 
-/** The pattern nearest to 2^8 times `scale`. */
+/** The f16 bit pattern nearest to 2^8 times `scale`. */
 export function shiftedFloat(scale: number): number {
   const shifted = floatToHalf(scale * SCALE_FACTOR)
   if ((shifted & 0x7c00) !== 0x7c00) return shifted

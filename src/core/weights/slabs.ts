@@ -79,7 +79,7 @@ export const SLAB_BYTES = 8 << 20
  * Rows that have been read: `write` writes them as `bytes` bytes, which belong at `offset` of the part. Call
  * it before requesting the next slab, which may reuse their memory.
  */
-export interface RowSlab {
+interface RowSlab {
   readonly write: (target: Uint8Array) => void
   readonly offset: number
   readonly bytes: number
@@ -209,7 +209,7 @@ function writeSlab(
   }
 }
 
-/** Padding rows are changed too, but nobody reads them. */
+/** Padding rows are changed too, but nothing reads them. */
 function changeTarget({ buffer, byteOffset, byteLength }: Uint8Array, change: ValueChange): void {
   changeValues(new Float32Array(buffer, byteOffset, byteLength / 4), change)
 }

@@ -230,7 +230,7 @@ describe('a pack’s tensors', () => {
       expect(right.subarray(row * 96, row * 96 + 96)).toEqual(whole.subarray(row * k + 64, row * k + k))
   })
 
-  test('are converted if they have another encoding', async () => {
+  test('are converted if they have a different encoding', async () => {
     const tensor = random('Q4_0', [40, 64])
     const packed = tensorOf('Q4_0', [40, 64], await pack(tensor, 'w4_g32'), 'w4_g32')
     const asFloats = packedMatrix('f32', await stream([packed], 64, 'f32'), 40, 64)

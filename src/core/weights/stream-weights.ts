@@ -17,7 +17,7 @@ import { rowSlabs, SLAB_BYTES } from './slabs.ts'
 import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 
 /** The slot's bytes. Called again before every write, because memory may have grown in between. */
-export type SlotView = () => Uint8Array
+type SlotView = () => Uint8Array
 
 /**
  * Fills a slot, 64-byte aligned, in which the parts are stacked, each padded to 32 rows. A pack's tensors are

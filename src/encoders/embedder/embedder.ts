@@ -37,7 +37,17 @@ export { type FoundVector, VectorIndex } from './vector-index.ts'
 export interface EmbedderOptions
   extends Pick<
     LoadOptions,
-    'signal' | 'onProgress' | 'threads' | 'pool' | 'weights' | 'cache' | 'dtype' | 'build' | 'assets' | 'hub'
+    | 'signal'
+    | 'onProgress'
+    | 'threads'
+    | 'pool'
+    | 'weights'
+    | 'cache'
+    | 'store'
+    | 'dtype'
+    | 'build'
+    | 'assets'
+    | 'hub'
   > {
   /**
    * Maximum number of tokens of a text. Default: the number in the model's files, which is also the upper
@@ -68,8 +78,8 @@ export interface EmbedTextsOptions extends AbortOptions, Progress {
   /** A prefix for each text, instead of the model's prompt. */
   readonly prompt?: string | undefined
   /**
-   * Length to which vectors are shortened and scaled again. Only models trained for this (Matryoshka) stay
-   * accurate. Default: the whole vector.
+   * Number of leading values to keep of each vector, which is then rescaled to length 1. Only models trained
+   * for this (Matryoshka) stay accurate. Default: the whole vector.
    */
   readonly dimensions?: number | undefined
   /**
@@ -81,24 +91,39 @@ export interface EmbedTextsOptions extends AbortOptions, Progress {
 
 /** Options of `Embedder.rerank`; every key is optional. */
 export interface RerankOptions extends AbortOptions, Progress {
-  /** Maximum number of results, the best ones. Default: one per document. */
+  /** Number of best results to return. Default: one per document. */
   readonly topN?: number | undefined
 }
 
+/** The result of `Embedder.rerank`. */
 export interface RerankResult {
   /**
-   * Best first. `index`: the document's index in the call. `score`: defined by the model's files, often 0 to
-   * 1.
+   * Best first. `index`: the document's index in the call. `score`: higher is better; its range depends on
+   * the model, often 0 to 1.
    */
   readonly results: readonly { readonly index: number; readonly score: number }[]
-  /** Number of tokens that were read of each document and the query, in the given order. */
+  /**
+   * Number of tokens read of each document together with the query, in the order of the documents.
+   */
   readonly tokens: readonly number[]
-  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  /** Indices of the documents that, together with the query, were too long and were truncated. */
   readonly truncated: readonly number[]
 }
 
 const LOAD_KEYS = [
-  ...['signal', 'onProgress', 'threads', 'pool', 'weights', 'cache', 'dtype', 'build', 'assets', 'hub'],
+  ...[
+    'signal',
+    'onProgress',
+    'threads',
+    'pool',
+    'weights',
+    'cache',
+    'store',
+    'dtype',
+    'build',
+    'assets',
+    'hub',
+  ],
   ...['maxTokens', 'pooling'],
 ]
 const RERANK_KEYS = ['signal', 'topN', 'onProgress']
@@ -106,6 +131,7 @@ const EMBED_KEYS = ['signal', 'kind', 'prompt', 'dimensions', 'normalize', 'onPr
 
 /** A loaded sentence encoder in its own worker. */
 export class Embedder implements AsyncDisposable {
+  /** The loaded encoder. */
   readonly model: EncoderInfo
   /** Number of threads that compute. */
   readonly threads: number
@@ -188,8 +214,8 @@ export class Embedder implements AsyncDisposable {
   }
 
   /**
-   * Scores each document for the query with a reranker, best first. In an overlong pair, the longer text
-   * loses its end, and the result's `truncated` lists the document.
+   * Scores each document for the query with a reranker, best first. In an overlong pair, the end of the
+   * longer text is cut off, and the result's `truncated` lists the document.
    *
    * ```ts
    * const { results } = await reranker.rerank('How tall are giraffes?', passages, { topN: 3 })

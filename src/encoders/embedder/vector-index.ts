@@ -13,10 +13,11 @@ import { HalfbyteError } from '../../core/base/errors.ts'
 import { checkValue, whole } from '../../core/base/options/option-kinds.ts'
 import { readIndex, writeIndex } from './index-bytes.ts'
 
+/** A vector that a search has found. */
 export interface FoundVector {
-  /** As `add` returned it. */
+  /** The id that `add` returned. */
   readonly id: number
-  /** The dot product with the query: the cosine, if both have length 1. */
+  /** The dot product with the query; equals the cosine if both have length 1. */
   readonly score: number
 }
 
@@ -86,7 +87,8 @@ export class VectorIndex {
   /**
    * The `k` vectors with the largest dot products, best first; all if there are fewer.
    *
-   * Throws `unsupported` for an invalid query, like `add`, and for a `k` that is not a whole number from 1.
+   * Throws `unsupported` for an invalid query, like `add`, and for a `k` that is not a whole number of at
+   * least 1.
    */
   search(query: Float32Array, k: number): FoundVector[] {
     this.check('query', query)

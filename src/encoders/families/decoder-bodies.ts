@@ -1,5 +1,5 @@
 // Encoders with the layers of a decoder: Qwen3-Embedding, which pools the last token, and
-// EmbeddingGemma, whose rows attend to both sides. From safetensors and GGUF.
+// EmbeddingGemma, whose rows attend in both directions. From safetensors and GGUF.
 import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { type Fields, unbuiltVariant } from '../../core/arch/config/fields.ts'
 import { fullRope, hfRope, localRope } from '../../core/arch/config/hf-rope.ts'
@@ -146,7 +146,7 @@ function gemmaConfig(file: ModelFile): Placed {
 
 const GEMMA_ARCHITECTURE = 'gemma-embedding'
 
-/** EmbeddingGemma: transformers' Gemma3TextModel with attention to both sides. */
+/** EmbeddingGemma: transformers' Gemma3TextModel with bidirectional attention. */
 export const GEMMA: EncoderFamily = {
   name: 'EmbeddingGemma',
   isDecoder: true,

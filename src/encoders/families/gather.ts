@@ -4,7 +4,7 @@ import { pieceOf } from '../../core/arch/tensors/pieces.ts'
 import type { ModelFile } from '../../core/formats/readers.ts'
 import type { TensorInfo, ValueChange } from '../../core/formats/tensors.ts'
 
-/** Heads for other tasks, and numbers that can be computed. */
+/** Names of tensors to ignore: heads for other tasks, and values that can be computed. */
 const UNUSED = /(^|\.)(pooler|cls|lm_head)\.|position_ids$|^(cls|head|classifier|decoder|output|dense_[23])\b/
 
 /** Throws `unsupported` for tensors that the graph would ignore. */

@@ -125,7 +125,7 @@ const halvesOf = (layer: string, isUpFirst: boolean): readonly string[] =>
 /** ALiBi on both sides: scores fall with the distance, with a slope per head. */
 function falling(heads: number): BiasOf {
   const whole = 2 ** Math.floor(Math.log2(heads))
-  // If the number of heads is not a power of two, the remaining heads get every other slope of twice as many
+  // If the number of heads is not a power of two, the remaining heads get every second slope of twice as many
   // heads.
   const slopes = Array.from({ length: heads }, (_, head) =>
     head < whole ? 2 ** ((-8 * (head + 1)) / whole) : 2 ** ((-4 * (2 * (head - whole) + 1)) / whole),

@@ -60,7 +60,7 @@ const FACTS: readonly (readonly [key: string, right: boolean])[] = [
   ['rotary_emb_interleaved', false],
 ]
 
-/** Newer transformers files have the usual keys, Nomic's own files those of GPT-2. */
+/** Newer transformers files have the standard keys, Nomic's own files those of GPT-2. */
 function hfConfig(file: ModelFile): ModelConfig {
   const all = new Fields(file.name, (key) => file.metadata.get(key))
   const fields = all.record('config') ?? Fields.of(file.name, {})

@@ -7,7 +7,10 @@ import type { ModelFile } from '../../core/formats/readers.ts'
 import type { Graph } from '../../core/graph/nodes.ts'
 import type { EncoderTraits } from '../encoder.ts'
 
-/** A configuration, and where a family's tables begin: RoBERTa's positions start after the padding id. */
+/**
+ * A configuration, and the row of the position table that belongs to a text's first token: RoBERTa's
+ * positions start after the padding id.
+ */
 export interface Placed {
   readonly config: ModelConfig
   readonly firstPosition: number

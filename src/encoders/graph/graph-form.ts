@@ -14,7 +14,7 @@ export interface GraphForm {
   readonly kind: OutputKind
   /** Number of tokens per run, if the graph has a fixed size; shorter texts are padded. */
   readonly fixedTokens: number | undefined
-  /** Inputs for a text, whose words hold ids and kinds (abi.h). */
+  /** The inputs for a text. `words` contain ids and token types (abi.h). */
   inputs(words: readonly number[]): ReadonlyMap<string, Tensor>
 }
 
@@ -116,7 +116,7 @@ function tensorFor(input: NetworkValue, text: TextIds): Tensor {
   return emptyPast(dtype, dims)
 }
 
-/** For one text and no earlier tokens, where the sizes are not fixed. */
+/** An empty tensor of earlier keys or values, for one text. Sizes that the graph fixes are kept. */
 const emptyPast = (dtype: DType, dims: readonly (number | string)[]): Tensor =>
   tensorOf(
     dtype,

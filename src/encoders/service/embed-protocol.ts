@@ -19,7 +19,7 @@ export interface EncoderInfo {
   readonly parameters: number
   /** Length of a vector. */
   readonly dimensions: number
-  /** Maximum number of tokens of a text, including those added around it. */
+  /** Maximum number of tokens of a text, including special tokens around it. */
   readonly maxTokens: number
   /** Whether it computes vectors or, as a reranker, scores documents for a query. */
   readonly task: 'embed' | 'rerank'
@@ -47,9 +47,9 @@ export interface EmbedRequest {
 export interface EmbedResult {
   /** One for each text, in order. */
   readonly vectors: Float32Array[]
-  /** Number of tokens that were read of each text, including those around it. */
+  /** Number of tokens read of each text, including special tokens around it. */
   readonly tokens: number[]
-  /** Indices of the texts that were too long. Only their beginning was read. */
+  /** Indices of the texts that were too long; only their beginnings were read. */
   readonly truncated: number[]
 }
 
@@ -61,9 +61,9 @@ export interface RerankRequest {
 export interface RerankScores {
   /** One for each document, in order. */
   readonly scores: number[]
-  /** Number of tokens that were read of each pair, including those around it. */
+  /** Number of tokens read of each pair, including special tokens around it. */
   readonly tokens: number[]
-  /** Indices of the documents that were too long with the query. Only the beginning was read. */
+  /** Indices of the documents that, together with the query, were too long and were truncated. */
   readonly truncated: number[]
 }
 

@@ -26,7 +26,7 @@ export interface LoadedEncoder {
   dispose(): void | Promise<void>
 }
 
-/** What is known about an encoder before its graph is read. */
+/** Information about an encoder that is known before its graph is read. */
 export interface GraphParts {
   readonly sources: readonly ByteSource[]
   readonly request: EncoderRequest
@@ -44,7 +44,7 @@ export interface GraphParts {
     spec: TokenizerSpec | undefined,
     rows: number | undefined,
   ) => EncoderTokenizer
-  /** The Dense modules after the pooling of states of `width` numbers. */
+  /** The Dense modules after the pooling. `width`: the length of the pooled vectors. */
   readonly headsOf: (width: number) => Promise<readonly DenseHead[]>
 }
 

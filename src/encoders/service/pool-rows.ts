@@ -11,7 +11,10 @@ export interface VectorOptions {
   readonly heads: readonly Pick<DenseHead, 'apply'>[]
 }
 
-/** The rows [first, end) that a pooling reads. The text has `rows` rows; the first `skipped` are a prompt. */
+/**
+ * The rows [first, end) that a pooling method reads. The text has `rows` rows; the first `skipped` are a
+ * prompt.
+ */
 export function pooledRows(pooling: Pooling, rows: number, skipped: number): readonly [number, number] {
   if (pooling === 'cls') return [0, 1]
   if (pooling === 'last') return [rows - 1, rows]

@@ -145,7 +145,7 @@ test('an abort while a large grammar compiles ends the reply at once, and then t
   expect(await errorOf(reply.result)).toBe('enough')
   await turns(2)
   const { spentUnits } = patternWork
-  // The complete compilation takes more than 7,000,000.
+  // The complete compilation takes more than 7,000,000 units.
   expect(spentUnits).toBeLessThan(2e6)
   await turns()
   expect(patternWork.spentUnits).toBe(spentUnits)

@@ -42,8 +42,8 @@ export class Engine implements AsyncDisposable {
   /** Number of threads that compute. */
   readonly threads: number
   /**
-   * `shared`: threads on one memory; `shards`: workers that each have a part of the model; `single`: one
-   * thread.
+   * `shared`: threads that share one memory; `shards`: workers that each have a part of the model; `single`:
+   * one thread.
    */
   readonly pool: PoolKind
   /** How the engine differs from the request and why, e.g. fewer threads or a shorter context. */
@@ -184,8 +184,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Continues plain text, or ids unchanged, without the model's chat template. Keeps no state. Rejects with
-   * `unsupported` for ids outside the vocabulary.
+   * Continues plain text, or token ids unchanged, without the model's chat template. Keeps no state
+   * afterwards. Rejects with `unsupported` for ids outside the vocabulary.
    */
   complete(prompt: string | readonly number[], options?: GenerateOptions): Generation {
     return startReply(options, async ({ tools, templateArguments, decode }, sink, isWanted) => {
@@ -205,8 +205,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Number of tokens of plain text, or of a conversation in the model's template, including the opening of
-   * the reply.
+   * Number of tokens of plain text, or of a conversation in the model's template, including the tokens that
+   * open the reply.
    */
   async countTokens(input: string | readonly SaidMessage[]): Promise<number> {
     const prompt: Prompt =
@@ -217,7 +217,7 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Ids of plain text, as read by `complete`: with a beginning-of-sequence token if the model uses one;
+   * Token ids of plain text, as read by `complete`: with a beginning-of-sequence token if the model uses one;
    * special tokens are recognised.
    */
   async tokenize(text: string): Promise<number[]> {
@@ -226,8 +226,8 @@ export class Engine implements AsyncDisposable {
   }
 
   /**
-   * Text of ids. Bytes that do not form a character become U+FFFD. Rejects with `format` for an id outside
-   * the vocabulary.
+   * Text of token ids. Bytes that do not form a character become U+FFFD. Rejects with `format` for an id
+   * outside the vocabulary.
    */
   async detokenize(ids: readonly number[]): Promise<string> {
     const plain = plainOf('ids', ids)

@@ -11,7 +11,7 @@ export const asyncDispose: typeof Symbol.asyncDispose =
  * Starts the work; its reports go to `sink`. `isWanted` is false if the generation settled while the start
  * waited; then nothing is started.
  */
-export type Begin = (sink: Sink, isWanted: () => boolean) => Promise<Feed | undefined>
+type Begin = (sink: Sink, isWanted: () => boolean) => Promise<Feed | undefined>
 
 export interface LiveGeneration extends Generation {
   /** Resolves when `result` has settled either way. */

@@ -145,7 +145,7 @@ test.each<[string, (engine: Engine) => Promise<unknown>]>([
   ['ids outside the vocabulary to continue', (engine) => engine.complete([-1]).result],
   ['a text without tokens', (engine) => engine.scoreTokens('')],
   ['one text as the list of texts', (engine) => engine.embed('abc' as never)],
-  ['a pooling that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
+  ['a pooling method that does not exist', (engine) => engine.embed(['a'], { pooling: 'max' as never })],
 ])('%s are rejected', async (_, ask) => {
   const error = await errorOf(ask(await openToy()))
   expect(isHalfbyteError(error) && error.code).toBe('unsupported')

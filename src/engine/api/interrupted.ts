@@ -15,11 +15,11 @@ export interface InterruptedLoad {
   readonly name: string
   /** The model's address. Absent for files, and for an address that may contain a secret. */
   readonly source?: string | undefined
-  /** Tokens; absent if the load was not given it. */
+  /** The load's context length in tokens; absent if the load did not set it. */
   readonly contextLength?: number | undefined
-  /** Absent if the load was not given it. */
+  /** Absent if the load did not set this option. */
   readonly kvCache?: Partial<KvFormat> | undefined
-  /** Absent if the load was not given it. */
+  /** Absent if the load did not set this option. */
   readonly weights?: WeightPolicy | undefined
   /** Bytes of memory needed with a full context. Absent if the load ended before this was known. */
   readonly neededBytes?: number | undefined

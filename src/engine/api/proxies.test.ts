@@ -1,4 +1,5 @@
-// Engines in proxies. In: engines and sessions inside Vue's deep `ref`. Out: whether they work as usual.
+// Engines in proxies. In: engines and sessions inside Vue's deep `ref`. Out: whether they work as they do
+// without a proxy.
 import { ref } from '@vue/reactivity'
 import { expect, test } from 'vitest'
 import { GREEDY, openToy } from './testing/toy-engine.ts'

@@ -107,7 +107,7 @@ test.each([
     'fails when it is created',
     'export default () => { throw new Error("no") }',
     'unsupported',
-    /cannot be made: no/,
+    /cannot be created: no/,
   ],
   [
     'fails at a token',
@@ -142,10 +142,10 @@ test.each([
     'reads an undefined variable',
     'export default ({ tokenText, tokenize }) => { tokenText(-1); tokenText({}); tokenize(null) }',
     'unsupported',
-    /cannot be made/,
+    /cannot be created/,
   ],
   ['makes NaN', 'export default () => (l) => { l[5] = NaN }', 'unsupported', /logit of id 5 NaN/],
-])('a processor that %s is a typed error that names it', async (_, text, code, message) => {
+])('a processor that %s causes a typed error that names it', async (_, text, code, message) => {
   const engine = await openToy()
   const { result } = engine.complete('ab', { ...GREEDY, processors: [moduleOf(text)] })
   const error = await result.catch((thrown: unknown) => thrown)

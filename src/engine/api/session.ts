@@ -31,7 +31,7 @@ import type {
 } from './types.ts'
 
 /** The start of a new session. */
-export interface SessionSeed extends SessionOptions {
+interface SessionSeed extends SessionOptions {
   readonly contextUsed?: number | undefined
 }
 
@@ -50,7 +50,8 @@ export function createSession(client: EngineClient, seed: SessionSeed = {}, id =
       it.answer((before) => {
         const old = isCount(index) ? before[index] : undefined
         if (old === undefined) throw wrongOption('index', index, `from 0 and below ${before.length}`)
-        return [...before.slice(0, index), { role: old.role, content }]
+        const { role, images } = old
+        return [...before.slice(0, index), { role, content, ...(images !== undefined && { images }) }]
       }, options),
     regenerate: (options) =>
       it.answer((before) => {

@@ -1,12 +1,12 @@
 // Lists, removes and protects the models that are stored on this device.
-import { isFileOf } from '../../core/store/address.ts'
-import { Opfs, type StoredFile } from '../../core/store/device/opfs.ts'
+import type { StoredFile } from '../../core/store/device/model-store.ts'
 import type { Hub, RepoAddress } from '../../core/store/hub.ts'
+import { countBytes, freeBytes, listFiles, removeModel } from '../../core/store/stored-models.ts'
 import { resolveSource } from './request/load-request.ts'
 
-export type { StoredFile } from '../../core/store/device/opfs.ts'
+export type { StoredFile } from '../../core/store/device/model-store.ts'
 
-/** An address as given to `Engine.load`. Pass the same `hub` beside it. */
+/** An address as given to `Engine.load`. Pass the same `hub` with it. */
 export type StoredAddress = string | URL | RepoAddress
 
 /**
@@ -14,22 +14,19 @@ export type StoredAddress = string | URL | RepoAddress
  * first. Loads are counted, so a clock that is set back does not change the order.
  */
 export async function storedFiles(): Promise<StoredFile[]> {
-  return (await (await Opfs.open())?.list()) ?? []
+  return listFiles()
 }
 
 /**
  * Bytes of the model's complete files on this device, which need no further download; 0 if there are none.
  */
 export async function storedBytes(address: StoredAddress, hub?: Hub): Promise<number> {
-  const isOfModel = belongsTo(address, hub)
-  const files = await storedFiles()
-  return files.filter((file) => file.isComplete && isOfModel(file)).reduce((sum, { size }) => sum + size, 0)
+  return countBytes(placeOf(address, hub))
 }
 
 /** Removes the model's files from this device. Engines that have loaded it are not affected. */
 export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> {
-  const known = (await (await Opfs.open())?.known()) ?? []
-  await remove(known.filter(belongsTo(address, hub)))
+  await removeModel(placeOf(address, hub))
 }
 
 /**
@@ -39,17 +36,7 @@ export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> 
  * browsers no longer report free space exactly.
  */
 export async function makeRoom(bytes: number): Promise<string[]> {
-  const candidates = await storedFiles()
-  const chosen: StoredFile[] = []
-  let free = 0
-  while (free < bytes) {
-    const next = candidates[chosen.length]
-    if (next === undefined) return []
-    chosen.push(next)
-    free += next.size
-  }
-  await remove(chosen)
-  return chosen.map(({ url }) => url)
+  return freeBytes(bytes)
 }
 
 /**
@@ -64,12 +51,5 @@ export async function keepStored(): Promise<boolean> {
   }
 }
 
-async function remove(files: readonly StoredFile[]): Promise<void> {
-  const store = await Opfs.open()
-  for (const { url } of files) await store?.remove(url)
-}
-
-function belongsTo(address: StoredAddress, hub?: Hub): (file: StoredFile) => boolean {
-  const isOfModel = isFileOf(String(resolveSource(address, globalThis.location?.href, hub)))
-  return ({ url }) => isOfModel(url)
-}
+const placeOf = (address: StoredAddress, hub?: Hub): string =>
+  String(resolveSource(address, globalThis.location?.href, hub))

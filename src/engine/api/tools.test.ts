@@ -139,7 +139,7 @@ describe('a reply with strict tools', () => {
       '<|START_ACTION|>[{"tool_name": "add", "parameters": {}}]<|END_ACTION|>',
       '<|tool_call_begin|>functions.add:0<|tool_call_argument_begin|>{"b": 1}<|tool_call_end|>',
       '<｜tool▁call▁begin｜>add<｜tool▁sep｜>{"b": 1}<｜tool▁call▁end｜>',
-      // Half of a call, which the model would end here.
+      // A truncated call, after which the model would stop.
       '<tool_call>{"name": "add", "arg',
       '<tool_call>',
     ]

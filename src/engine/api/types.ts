@@ -28,12 +28,12 @@ export type {
 } from '../types/reply.ts'
 
 /**
- * Where a model is. One of:
+ * Where to load a model from. One of:
  * - an address: of a `.gguf` file, or of a folder of safetensors if it ends with a slash
  * - files that the user picked, or a Blob or the bytes of one file
  * - a repository of the Hugging Face hub, as an object or as `owner/name[:file][@revision]`
  *
- * Two plain names with one slash between them mean a repository, unless they end like a model file. Write
+ * A string of the form `owner/name` means a repository, unless it ends like a model file. Write
  * `./owner/name` for an address relative to the page, and `hf:owner/name.gguf` for a repository whose name
  * ends like a model file.
  */
@@ -48,6 +48,7 @@ export type ContentPart =
 
 /** A message as a caller writes it. A list of parts becomes a text and `images`. */
 export interface SaidMessage extends Omit<Message, 'content'> {
+  /** The text, or its parts in order. */
   readonly content: string | readonly ContentPart[]
 }
 
@@ -70,10 +71,10 @@ export interface LoadOptions {
    */
   readonly draft?: ModelSource | undefined
   /**
-   * The vision tower that belongs to the model, an mmproj file in GGUF or a folder of safetensors with one:
-   * messages may then have images (docs/guide/models.md#images). Rejects with `architecture` if it is
-   * another model's, and with `unsupported` for an unsupported tower. Default: the one in the model's
-   * safetensors folder; among picked files, a GGUF with `mmproj` in its name; otherwise none.
+   * The model's vision tower: an mmproj file in GGUF, or a safetensors folder that includes one. Messages may
+   * then contain images (docs/guide/models.md#images). Rejects with `architecture` if the tower belongs to
+   * another model, and with `unsupported` if it is not supported. Default: the one in the model's safetensors
+   * folder; among picked files, a GGUF with `mmproj` in its name; otherwise none.
    */
   readonly vision?: ModelSource | undefined
   /**
@@ -98,15 +99,15 @@ export interface LoadOptions {
   /** Number of compute threads, at most 32 or four per core, whichever is more. Default `auto`: measured. */
   readonly threads?: number | 'auto' | undefined
   /**
-   * How threads share the work. `shared`: on one memory; the page must be cross-origin isolated. `shards`:
-   * each worker has a part of the model. With `shards`, logits differ in their last bits from the other
-   * pools, and from load to load unless `threads` is a number. `single`: one thread. Default `auto`: `shared`
-   * if the page allows it, else `shards`, else `single`.
+   * How threads share the work. `shared`: they share one memory; the page must be cross-origin isolated.
+   * `shards`: each worker has its own memory and part of the model. With `shards`, logits differ in their
+   * last bits from the other pools, and from load to load unless `threads` is a number. `single`: one thread.
+   * Default `auto`: `shared` if the page allows it, else `shards`, else `single`.
    */
   readonly pool?: PoolKind | 'auto' | undefined
   /**
-   * Maximum number of tokens of a conversation. Memory grows as it fills. Default: the model's trained
-   * length, at most 4096.
+   * Maximum number of tokens in a conversation. Memory use grows as a conversation fills it. Default: the
+   * model's trained length, at most 4096.
    */
   readonly contextLength?: number | undefined
   /**
@@ -128,29 +129,36 @@ export interface LoadOptions {
    */
   readonly kvCache?: Partial<KvFormat> | undefined
   /**
-   * Whether downloads are kept on this device, in the origin private file system. Default `opfs`: they are
-   * kept.
+   * Where downloads are stored. `opfs`: on this device, in the origin private file system; `none`: nowhere.
+   * Default `opfs`.
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
+   * The folder in which Node keeps downloads; `false` keeps none, like `cache: 'none'`. Rejects with
+   * `unsupported` if this folder cannot be written. Default: `HALFBYTE_HOME`, or `halfbyte` in the platform's
+   * folder for caches. No effect in pages.
+   */
+  readonly store?: string | false | undefined
+  /**
    * The precision of the ONNX graph, named as in transformers.js, if a model has several: `q4` is
-   * `onnx/model_q4.onnx`. Rejects if the model has none of this precision. Default: its safetensors if it has
-   * them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that exists.
+   * `onnx/model_q4.onnx`. Rejects if the model has no graph of this precision. Default: its safetensors if it
+   * has them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that
+   * exists.
    */
   readonly dtype?: GraphDtype | undefined
   /**
-   * The family to read the model as, such as `llama`, for an unknown architecture that computes the same.
-   * Whether it does cannot be checked. Rejects if the model's settings or tensors do not match the family,
+   * The family to load the model as, such as `llama`, for an unknown architecture that computes the same
+   * function. This cannot be verified. Rejects if the model's settings or tensors do not match the family,
    * and for ONNX. Default: as stated in the model's files.
    */
   readonly architecture?: string | undefined
   /** The hub's address, and a token for private repositories. Default: Hugging Face, without a token. */
   readonly hub?: Hub | undefined
-  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser has it, otherwise `simd128`. */
+  /** Which kernels to run. Default `auto`: relaxed SIMD if the browser supports it, otherwise `simd128`. */
   readonly build?: Build | 'auto' | undefined
   /**
-   * Addresses of the package's own files, for a strict content policy or a CDN. Relative addresses are
-   * resolved against the page. Default: the files that came with the package.
+   * Addresses of the package's own files, for a strict Content Security Policy or a CDN. Relative addresses
+   * are resolved against the page. Default: the files that came with the package.
    */
   readonly assets?: Assets | undefined
 }
@@ -177,7 +185,7 @@ export interface Assets {
   readonly wasm?: string | URL | undefined
 }
 
-/** Options of calls that may take long, other than loading and generating. */
+/** Options of long-running calls other than loading and generating. */
 export interface AbortOptions {
   /** Aborting rejects at once with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
@@ -193,7 +201,7 @@ export interface ScoreTokensOptions {
 export interface ExecuteOptions {
   /** The id of the call, unique in the conversation. */
   readonly callId: string
-  /** Aborts when the reply ends early, or when the tool's time is over. */
+  /** Aborts when the reply ends early or the tool times out. */
   readonly signal: AbortSignal
 }
 
@@ -217,6 +225,7 @@ export interface RunnableTool extends Tool {
 
 /** A call whose tool has `execute`. */
 export interface ToolRun extends ToolCall {
+  /** Whether the function is running, has returned, or has failed or timed out. */
   readonly state: 'running' | 'done' | 'failed'
   /** What the model reads: the result, or `error: MESSAGE`. Absent while it runs. */
   readonly result?: string | undefined
@@ -252,8 +261,8 @@ export interface GenerateOptions extends Omit<DecodeOptions, 'processors'> {
   /** Aborting rejects the generation with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
   /**
-   * Called while the prompt is read, after each step but the last, so not at all for a prompt that needs a
-   * single step. If it throws, the generation rejects with its error. Default: none.
+   * Called after each step of reading the prompt except the last, so never for a prompt that fits in a single
+   * step. If it throws, the generation rejects with its error. Default: none.
    */
   readonly onPrefill?: ((progress: PrefillProgress) => unknown) | undefined
   /**
@@ -350,7 +359,7 @@ export interface PrefillOptions
 
 /** What `Session.prefill` has read, in tokens. */
 export interface PrefillResult extends Pick<Usage, 'promptTokens' | 'cachedTokens' | 'droppedTokens'> {
-  /** False if a reply ended it early. The state of what it has read is kept. */
+  /** False if a reply interrupted it. The state of what it has read is kept. */
   readonly isComplete: boolean
 }
 
@@ -368,7 +377,7 @@ export interface SessionOptions extends Overflow {
   readonly templateArguments?: { readonly [name: string]: unknown } | undefined
 }
 
-/** A conversation. Its state stays in the engine, so each turn reads only what is new. */
+/** A conversation. Its state stays in the engine, so each turn processes only new tokens. */
 export interface Session extends AsyncDisposable {
   /**
    * The conversation without its system text. A message appears when its turn starts; a reply appears when
@@ -376,22 +385,25 @@ export interface Session extends AsyncDisposable {
    * were before it.
    */
   readonly messages: readonly Message[]
-  /** How many tokens of this session are in the engine after its last generation. */
+  /** Number of tokens of this session whose state the engine holds after its last generation. */
   readonly contextUsed: number
   /**
-   * Adds a user message or messages and answers. If another generation of this session is running, this one
-   * waits for it.
+   * Adds a user message, or several messages, and generates a reply. If another generation of this session is
+   * running, this one waits for it.
    */
   send(input: string | SaidMessage | readonly SaidMessage[], options?: GenerateOptions): Generation
-  /** Replaces the text of message `index`, drops the messages after it, and answers. */
+  /**
+   * Replaces the text of message `index`, which keeps its images, drops the messages after it, and generates
+   * a reply. The generation rejects with `unsupported` if there is no such message.
+   */
   edit(index: number, content: string, options?: GenerateOptions): Generation
-  /** Drops the last reply and answers again. */
+  /** Drops the last reply and generates another. */
   regenerate(options?: GenerateOptions): Generation
   /**
-   * Reads the conversation without answering it, so that the next reply reads only what is new. For idle
-   * time: a reply that is requested meanwhile ends this reading and continues from it. Give the same tools
-   * and template arguments as for the reply. `priority` is `background` by default. Rejects with the signal's
-   * reason, and with `context-overflow` or `out-of-memory` like a reply.
+   * Reads the conversation without answering it, so that the next reply reads only what is new. Meant for
+   * idle time: a reply that is requested meanwhile interrupts it and continues from there. Give the same
+   * tools and template arguments as for the reply. `priority` is `background` by default. Rejects with the
+   * signal's reason, and with `context-overflow` or `out-of-memory` like a reply.
    */
   prefill(options?: PrefillOptions): Promise<PrefillResult>
   /**

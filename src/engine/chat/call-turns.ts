@@ -18,7 +18,7 @@ export interface CallTurns {
 }
 
 /** A call with its arguments as JSON text. */
-export interface SpokenCall {
+interface SpokenCall {
   readonly name: string
   readonly json: string
 }

@@ -22,7 +22,7 @@ import { type CallTurns, callTurnsOf, withKimiIds } from './call-turns.ts'
 import { pictureMark, splitAtPictures } from './picture-marks.ts'
 
 /** Quotes text, so that nothing in it can open or end a turn. */
-export interface TurnQuotes {
+interface TurnQuotes {
   /** Quotes text from a user, a tool or the application. */
   readonly given: (text: string) => string
   /** Quotes text from the model. Templates look for markers such as `<think>` in it, so these are kept. */
@@ -44,7 +44,7 @@ export function turnQuotes(template: ChatTemplate, tokenizer: Tokenizer): TurnQu
 }
 
 /** A model's templates, and how messages are adapted to them. */
-export interface TurnTemplates {
+interface TurnTemplates {
   readonly template: ChatTemplate
   /** The template for conversations with tools, if the model has a separate one. */
   readonly toolTemplate?: ChatTemplate | undefined

@@ -31,7 +31,7 @@ const PARTS =
   "{% for m in messages %}{{ m['role'] }}{% if m['content'][0]['type'] == 'image' %}{{ ':' }}{% else %}{{ ': ' }}{% endif %}" +
   "{% for p in m['content'] %}{% if p['type'] == 'text' %}{{ p['text'] }}{% elif p['type'] == 'image' %}{{ '<image>' }}{% endif %}{% endfor %}|{% endfor %}"
 const STRINGS = '{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}'
-/** Accepts both, and writes an image in its own format. */
+/** Accepts text as well as parts, and writes an image in its own format. */
 const BOTH =
   '{% for m in messages %}{{ m.role }}: {% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}' +
   "{% if p.type == 'text' %}{{ p.text }}{% else %}[picture]{% endif %}{% endfor %}{% endif %}|{% endfor %}"
@@ -53,7 +53,7 @@ describe('a prompt', () => {
     expect(render(PARTS, 'hello', '')).toBe('user: hello|user: |')
   })
 
-  test('from a template that also supports parts is the usual one if there are no images', () => {
+  test('from a template that also supports parts is made from plain text if there are no images', () => {
     expect(render(BOTH, 'hello')).toBe('user: hello|')
   })
 

@@ -28,7 +28,7 @@ export function pictureKeys(content: string, marks: readonly string[]): string {
 }
 
 /** A text, and the key of the image after it. */
-export interface PictureSplit {
+interface PictureSplit {
   readonly plain: string
   readonly key?: string | undefined
 }

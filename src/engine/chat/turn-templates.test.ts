@@ -126,7 +126,7 @@ describe('a template that omits calls', () => {
     },
   )
 
-  test('is the usual one if a separate template for tools writes calls, but no tools are given', () => {
+  test('is the default one if a separate template for tools writes calls, but no tools are given', () => {
     const toolTemplate = new ChatTemplate(
       "{% for m in messages %}{{ m.content or '' }}{{ m.tool_calls | tojson if m.tool_calls else '' }}{% endfor %}",
     )

@@ -6,7 +6,7 @@ import type { SetTokensOptions } from '../../core/generate/schedule/sequence.ts'
 import type { GenerateRequest } from '../wire/protocol.ts'
 import type { LoadedModel } from './loaded-model.ts'
 
-export interface PromptFit {
+interface PromptFit {
   /** Number of tokens that may be generated. */
   readonly room: number
   /** How the prompt replaces the sequence's tokens; without `keep` if none may be dropped. */

@@ -11,7 +11,7 @@ export function shorterContext(asked: number | undefined, tokens: number): Engin
   return [
     {
       code: 'trained-context',
-      text: `the context has ${tokens} tokens instead of ${asked}, the limit of the model`,
+      text: `the context has ${tokens} tokens, the limit of the model, instead of ${asked}`,
       values: { tokens, asked },
     },
   ]

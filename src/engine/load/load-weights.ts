@@ -1,4 +1,4 @@
-// Fills every weight slot slab by slab, on all shards, and makes the fingerprint that ties saved state to
+// Fills every weight slot slab by slab, on all shards, and computes the fingerprint that ties saved state to
 // these weights.
 
 import { type Encoding, isSparse, roundUp, sparseTableBytes } from '../../core/abi/encodings.ts'

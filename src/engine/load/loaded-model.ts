@@ -49,7 +49,7 @@ export interface LoadedModel {
   newSequence(options?: SequenceOptions): Sequence
   /** A hash that identifies the model. State saved with a different hash cannot be used. */
   fingerprint(): Promise<string>
-  /** Restores a sequence that `Sequence.save` wrote, and its extra. */
+  /** Restores a sequence that `Sequence.save` wrote, and the extra data saved with it. */
   restoreSequence(
     source: ByteSource,
     fingerprint: string,
@@ -100,7 +100,7 @@ export interface ModelText {
   tokenBytes(id: number): Uint8Array
 }
 
-export interface ReplyDecoder {
+interface ReplyDecoder {
   /** The text that `id` completes: complete code points, possibly none. */
   push(id: number): string
   /** The rest of an unfinished character; '' if there is none. */

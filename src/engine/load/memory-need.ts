@@ -40,7 +40,7 @@ function blockOf({ plan }: PreparedModel): number {
 /**
  * Linear memory in bytes: the minimum to run, enough for a full conversation, and enough for a second one.
  */
-export interface MemoryNeed {
+interface MemoryNeed {
   readonly needBytes: number
   readonly fullBytes: number
   readonly wantBytes: number

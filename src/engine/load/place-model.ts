@@ -79,8 +79,8 @@ export interface PlacedModel {
 
 const STEP_SEQUENCES = 32
 
-export interface PlaceOptions {
-  /** The shards that have its parts. Default: none. */
+interface PlaceOptions {
+  /** The shards that hold the model's parts. Default: none. */
   readonly sharded?: ShardedPlans | undefined
   /** Rows in place of tokens. Default: none. */
   readonly inputs?: RowSource | undefined

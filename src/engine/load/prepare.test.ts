@@ -226,7 +226,7 @@ test('differences from the request are in notes', async () => {
   expect(notes).toEqual([
     {
       code: 'trained-context',
-      text: `the context has ${BASE.contextLength} tokens instead of ${BASE.contextLength + 1}, the limit of the model`,
+      text: `the context has ${BASE.contextLength} tokens, the limit of the model, instead of ${BASE.contextLength + 1}`,
       values: { tokens: BASE.contextLength, asked: BASE.contextLength + 1 },
     },
     {

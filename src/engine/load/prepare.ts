@@ -182,7 +182,7 @@ export interface PreparedModel {
   readonly weights: Weights
   /** Sampling options that the model's files recommend. */
   readonly sampling: SamplerOptions
-  /** Differences from the caller's or the files' settings. */
+  /** How the load differs from the caller's or the files' settings. */
   readonly notes: readonly EngineNote[]
   /** Maximum bytes of state of all sequences. Absent if limited only by memory. */
   readonly stateBytes?: number | undefined
@@ -239,7 +239,7 @@ export async function prepareModel(file: ModelFile, options: PrepareOptions): Pr
   const { positions = 'rope' } = familyFile(config.family).traits ?? {}
   const isOpen = options.beyondTraining === true && positions === 'rope'
   const most = isOpen ? Number.POSITIVE_INFINITY : config.contextLength
-  // Without keys and values, a longer context takes no more memory.
+  // Without keys and values, a longer context needs no additional memory.
   const usual = plan.stateGroups.length === 0 ? config.contextLength : DEFAULT_CONTEXT
   const { mostPositions = Number.POSITIVE_INFINITY } = file
   const contextLength = Math.min(options.contextLength ?? usual, most, mostPositions)

@@ -14,7 +14,7 @@ test('single values replace only their own defaults', () => {
   expect(sampling).toEqual({ temperature: 0.6, topK: 20, minP: 0.1, repeatLastN: Number.POSITIVE_INFINITY })
 })
 
-test('a file that samples gets the rest from transformers’ defaults', () => {
+test('if do_sample is true, absent values are transformers’ defaults', () => {
   const qwen = { do_sample: true, temperature: 0.7, top_p: 0.8, top_k: 20, repetition_penalty: 1.1 }
   expect(samplingDefaults(qwen).sampling).toEqual({
     temperature: 0.7,
@@ -26,7 +26,7 @@ test('a file that samples gets the rest from transformers’ defaults', () => {
   })
 })
 
-test('a file that does not sample is greedy, whatever its temperature', () => {
+test('if do_sample is false, decoding is greedy, whatever the temperature', () => {
   expect(samplingDefaults({ do_sample: false, temperature: 0.7 }).sampling).toEqual({ temperature: 0 })
 })
 

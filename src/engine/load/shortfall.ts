@@ -6,7 +6,7 @@ import type { Runtime } from '../../core/runtime/open-runtime.ts'
 import type { PoolKind } from '../../core/runtime/pool.ts'
 
 /** The caller's request. */
-export interface PoolRequest {
+interface PoolRequest {
   readonly host: Host
   readonly threads: number | 'auto'
   /** Default `auto`. */

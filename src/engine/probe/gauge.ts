@@ -96,7 +96,7 @@ export function prefillOps(plan: Plan, tokens: number): number {
   return products.reduce((sum, { ops }) => sum + ops, state)
 }
 
-export interface GaugeOptions {
+interface GaugeOptions {
   readonly host: Host
   readonly threads: number | 'auto'
   readonly build: Build | 'auto'

@@ -3,13 +3,13 @@ import { dtypeOf, type GraphDtype, type GraphFiles } from '../../core/formats/na
 import type { GraphOffer } from '../types/model.ts'
 
 /** The graph whose header was read. */
-export interface ReadGraph {
+interface ReadGraph {
   /** Its stored weights. */
   readonly weightBytes: number
   readonly neededBytes: number
 }
 
-/** Bytes in memory per byte of a file: 8-bit codes get scales for groups of 32. */
+/** Bytes in memory per byte of a file: 8-bit codes are stored with one scale per group of 32. */
 const GROWTH: Partial<Record<GraphDtype, number>> = { q8: 17 / 16, int8: 17 / 16, uint8: 17 / 16 }
 
 /** `graphs` in order of preference; the first one was read. */

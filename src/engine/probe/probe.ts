@@ -51,7 +51,7 @@ export async function probeModel(
       const prepared: PreparedModel[] = []
       for (const file of files) {
         const contextLength = changes.contextLength ?? request.contextLength ?? prepared[0]?.contextLength
-        // The rest is the draft model.
+        // Any file after the first is the draft model's.
         const own = prepared.length === 0 ? { adapters: lora } : { architecture: undefined }
         prepared.push(await prepareModel(file, { ...request, ...changes, contextLength, ...own, signal }))
       }

@@ -9,7 +9,7 @@ const LONGEST_MARK = Math.max(...MARKERS.map(({ length }) => length))
 const encoder = new TextEncoder()
 
 /**
- * The constraint of a reply with tools. Outside calls, `around` applies, if there is one. `calls` makes the
+ * The constraint of a reply with tools. Outside calls, `around` applies, if there is one. `calls` creates the
  * constraint on the text after a marker; it is called once the first marker has been written.
  */
 export class HeldCalls implements ReplyConstraint {

@@ -3,11 +3,11 @@ import { reasonOf } from '../../core/base/errors.ts'
 import { disown, faultOf, type LogitProcessor } from '../../core/generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 
-/** What a processor may know about the model. */
+/** What a processor is told about the model. */
 export interface LogitProcessorContext {
   /** Number of logits in a row. */
   readonly vocab: number
-  /** Ids of a text that continues another. */
+  /** Token ids of a text that continues another, so without a beginning-of-sequence token. */
   tokenize(text: string): readonly number[]
   /** The token's text; an incomplete character becomes U+FFFD. */
   tokenText(id: number): string
@@ -78,6 +78,6 @@ function attempt<T>(address: string, create: () => T): T {
   try {
     return create()
   } catch (cause) {
-    throw faultOf(address, `cannot be made: ${reasonOf(cause)}; fix its default export`, cause)
+    throw faultOf(address, `cannot be created: ${reasonOf(cause)}; fix its default export`, cause)
   }
 }

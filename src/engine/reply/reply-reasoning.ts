@@ -34,7 +34,7 @@ export function openReasoning(
   // A constraint applies from the start of the reply, unless the model is known to think first.
   if (isAssumed && named === undefined && hasConstraint) return undefined
   const { prefix = '', reasoningPrefix = '' } = prompt.type === 'messages' ? prompt : {}
-  // In the prompt, only the model's own marks enclose it.
+  // In the prompt, only the model's own marks enclose a thought.
   const isContinued = reasoningPrefix !== '' && prefix.trim() === '' && isFound && !isAssumed
   const beginning = isContinued ? 'continued' : beginningAfter(text, form, prefix)
   return {

@@ -14,7 +14,7 @@ import type { ReplyToolCalls } from './reply-tool-calls.ts'
 import { tokenLogprobs } from './token-logprobs.ts'
 
 /** The limits of a reply: its constraint, its thought, its stop texts, and the calls that it may contain. */
-export interface ReplyLimits {
+interface ReplyLimits {
   readonly stop: readonly string[]
   readonly constraint: ReplyConstraint | undefined
   readonly reasoning: ReplyReasoning | undefined
@@ -28,7 +28,7 @@ export class ReplyWriter {
   readonly tokens: number[] = []
   /** One entry per token, if requested. */
   readonly logprobs: TokenLogprobs[] | undefined
-  /** The same for the end-of-turn token. */
+  /** The log-probabilities of the end-of-turn token, if requested. */
   endLogprobs: TokenLogprobs | undefined
   text = ''
   reasoning = ''

@@ -71,10 +71,10 @@ interface Cut {
   readonly tokens: number
 }
 
-/** Number of cuts at the end at which a run may end. */
+/** How many of the latest cuts a run may end at. */
 const NEWEST = 3
 
-export interface SavedTranscript {
+interface SavedTranscript {
   readonly text: string
   readonly ids: readonly number[]
   readonly cuts: readonly Cut[]
@@ -87,9 +87,9 @@ export interface SavedTranscript {
  */
 export interface Transcript {
   /**
-   * Ids of `text`. `encode` gets the new part of it, whether that part is the start of the prompt, and the id
-   * before it. `isShortened`: a part in the middle of the known text was removed, and the rest after it keeps
-   * its ids, too.
+   * Ids of `text`. `encode` is called with the new part of it, whether that part is the start of the prompt,
+   * and the id before it. `isShortened`: a part in the middle of the known text was removed, and the rest
+   * after it keeps its ids, too.
    */
   encode(
     text: string,
@@ -100,7 +100,7 @@ export interface Transcript {
   extend(text: string, ids: readonly number[]): void
   /** A second transcript with the same contents. */
   copy(): Transcript
-  /** Plain JSON from which the same transcript can be made. */
+  /** Plain JSON from which the same transcript can be restored. */
   toJSON(): SavedTranscript
 }
 

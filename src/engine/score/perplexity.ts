@@ -15,7 +15,7 @@ export type ForwardRows = (
   signal?: AbortSignal,
 ) => Promise<void>
 
-export interface PerplexityOptions {
+interface PerplexityOptions {
   /** Tokens per window. Default 256. */
   readonly context?: number
   /** Maximum number of windows to score. Default: all. */

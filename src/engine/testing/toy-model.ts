@@ -36,8 +36,8 @@ export interface ToyModel extends LoadedModel {
 
 /**
  * A row's state is its id, so a wrong block table or a wrong prefix produces a wrong text. After
- * `<assistant>` the model says "You said X" and ends, where X is the last message of the user or a tool.
- * Without `<assistant>` it counts up from the last byte forever.
+ * `<assistant>`, the model says "You said X" and ends, where X is the last message of the user or a tool.
+ * Without `<assistant>`, it counts up from the last byte forever.
  */
 export function toyModel(
   options: {

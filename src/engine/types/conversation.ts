@@ -8,11 +8,13 @@ import type { Pixels } from '../../core/formats/pixels.ts'
 export interface ToolCall {
   /** Nine letters and digits, unique in the conversation. */
   readonly id: string
+  /** The tool's name. */
   readonly name: string
+  /** The arguments by name. */
   readonly arguments: { readonly [name: string]: unknown }
   /**
    * The arguments as JSON text in the model's own digits and order, so whole numbers beyond 2^53 and `1.0`
-   * are exact. Absent in calls that no model has written.
+   * are exact. Absent in calls that a model did not write.
    */
   readonly argumentsJson?: string | undefined
 }
@@ -47,13 +49,16 @@ export interface Message {
 
 /** A function that the model may request to call. */
 export interface Tool {
+  /** The name by which the model calls it. */
   readonly name: string
+  /** What it does and when to call it, for the model. Default: none. */
   readonly description?: string | undefined
   /** JSON Schema of the arguments, which are an object. Default: no arguments. */
   readonly parameters?: object | undefined
   /**
-   * From a call's marker on, the reply is constrained to a complete call with arguments that `parameters`
-   * allow. If one tool sets it, calls of the others must be well-formed. Default false.
+   * Once a reply contains the marker that starts a call, it is constrained to a complete call whose arguments
+   * match `parameters`. If one tool sets this, calls to the others are constrained to be well-formed. Default
+   * false.
    */
   readonly strict?: boolean | undefined
 }
@@ -63,9 +68,9 @@ export interface Overflow {
   /**
    * `error`: the reply fails if the prompt is too long, and ends when the context is full. `shift`: the
    * oldest messages are dropped until the context is half full, or the oldest tokens if one message is longer
-   * than that, and the keys after them are rotated to their new positions. Nothing is processed again, so
-   * replies differ from those of a model that has read only the rest. Families whose keys cannot be moved
-   * read the rest again. Default `error`.
+   * than that, and the keys after them are rotated to their new positions. The remaining messages are not
+   * processed again, so replies differ from those of a model that has read only these. Families whose keys
+   * cannot be moved process them again. Default `error`.
    */
   readonly overflow?: 'error' | 'shift' | undefined
   /**

@@ -1,4 +1,4 @@
-// Facts about a model before, during and after its load.
+// What callers learn about a model before, during and after its load.
 import type { EngineNote } from '../../core/base/engine-notes.ts'
 import type { GraphDtype } from '../../core/formats/names/graph-files.ts'
 import type { SamplerOptions } from '../../core/generate/sampler/sampler-options.ts'
@@ -9,11 +9,11 @@ import type { DownloadProgress } from '../../core/store/download/tally.ts'
 
 /** Load options that make a model smaller. Spread them over the original options. */
 export interface Smaller {
-  /** Tokens. Absent if the length need not change. */
+  /** Context length in tokens. Absent if it need not change. */
   readonly contextLength?: number
-  /** Absent if the format need not change. */
+  /** Formats of keys and values. Absent if they need not change. */
   readonly kvCache?: KvFormat
-  /** Absent if the precision need not change. */
+  /** Precision of the weights. Absent if it need not change. */
   readonly weights?: 'w4'
 }
 
@@ -21,18 +21,18 @@ export interface Smaller {
 export interface GraphOffer {
   /** Its path in the repository, e.g. `onnx/model_q4.onnx`. */
   readonly file: string
-  /** The `dtype` that loads it. Absent if only its own address or path loads it. */
+  /** The `dtype` that loads it. Absent if it can only be loaded by its own address or path. */
   readonly dtype?: GraphDtype | undefined
   /** Whether a load without `dtype` uses it. */
   readonly isDefault: boolean
-  /** Bytes that are not on this device yet. */
+  /** Bytes still to download. */
   readonly downloadBytes: number
   /**
    * Bytes of memory for the weights, the activations and the state of a full context: the report's number for
    * the default graph, otherwise an estimate from the file sizes.
    */
   readonly neededBytes: number
-  /** Whether this fits. */
+  /** Whether it fits in memory. */
   readonly fits: boolean
 }
 
@@ -43,13 +43,13 @@ export interface ProbeReport {
   /** Bytes of memory for the weights, the activations and the state of a full context. */
   readonly neededBytes: number
   /**
-   * Maximum bytes that this page can get, measured by requesting them. Less than the need of a load that was
-   * killed here.
+   * Maximum bytes of memory that this page can get, measured by allocating them; after a killed load, less
+   * than what that load needed.
    */
   readonly grantedBytes: number
   /** Context length in tokens that this report assumes. */
   readonly contextLength: number
-  /** Bytes of weights that are not on this device yet. */
+  /** Bytes of weights still to download. */
   readonly downloadBytes: number
   /**
    * Estimated speed of reading a prompt, from kernels run for a fifth of a second and the cost of the model's
@@ -65,16 +65,16 @@ export interface ProbeReport {
   readonly suggestion: Smaller | undefined
   /**
    * The model's ONNX graphs, the preferred one first; absent if it has none, if `dtype` was given,
-   * or if its weights are other files.
+   * or if its weights come from other files.
    */
   readonly graphs?: readonly GraphOffer[] | undefined
 }
 
-/** Facts about a loaded model. */
+/** Properties of a loaded model. */
 export interface ModelInfo {
   /** The model's own name, or its file's name if it has none. */
   readonly id: string
-  /** For example `llama`. */
+  /** The family that the model was loaded as, for example `llama`. */
   readonly architecture: string
   /** Number of weights. Tied weights count once. */
   readonly parameters: number
@@ -94,34 +94,38 @@ export interface ModelInfo {
    * were not trained for.
    */
   readonly readsTools: boolean
-  /** Whether messages may have images, i.e. the model was loaded with its vision tower. */
+  /** Whether messages may contain images, i.e. whether the model was loaded with its vision tower. */
   readonly seesImages: boolean
 }
 
 /** How an engine was set up by its load. */
 export interface EngineInfo {
+  /** The loaded model. */
   readonly model: ModelInfo
   /** The draft model; absent if none was loaded. */
   readonly draft?: ModelInfo | undefined
   /** Number of threads that compute, including the engine worker. */
   readonly threads: number
+  /** How threads share the work. */
   readonly pool: PoolKind
   /** How the engine differs from the request and why, e.g. fewer threads or a shorter context. */
   readonly notes: readonly EngineNote[]
+  /** Kernels in use. */
   readonly build: Build
 }
 
 /** Linear memory by purpose, in bytes. */
 export interface MemoryUse {
+  /** The weights of all models of the engine. */
   readonly weightsBytes: number
   /** State cache: the state of every live conversation. */
   readonly stateBytes: number
   /**
-   * State of conversations that have ended, kept for others with the same beginning. Freed when memory is
-   * needed.
+   * State of conversations that have ended, kept for new conversations with the same prefix. Freed when
+   * memory is needed.
    */
   readonly keptBytes: number
-  /** Activations and plan. */
+  /** Activations and the execution plan. */
   readonly arenaBytes: number
   /** All of linear memory, including its free part. */
   readonly totalBytes: number
@@ -130,6 +134,6 @@ export interface MemoryUse {
 /** Progress of a load. Phases occur in this order, but `convert` runs at the same time as `download`. */
 export type LoadProgress =
   | DownloadProgress
-  /** Number of tensors done, and their total. */
+  /** Number of tensors converted so far, and their total. */
   | { readonly phase: 'convert'; readonly done: number; readonly total: number }
   | { readonly phase: 'compile' | 'warmup' }

@@ -18,11 +18,13 @@ export interface TextChunk {
 
 /** A token and the natural logarithm of its probability in the model's own distribution. */
 export interface TokenLogprob {
+  /** The token's id. */
   readonly id: number
   /** The token's text; an incomplete character becomes U+FFFD. */
   readonly text: string
   /** The token's bytes in UTF-8, even if it ends inside a character. */
   readonly bytes: readonly number[]
+  /** Natural logarithm of the probability; `-Infinity` for a probability of 0. */
   readonly logprob: number
 }
 
@@ -54,7 +56,7 @@ export interface Usage {
   readonly droppedTokens: number
   /** Tokens generated, excluding the end-of-turn token. */
   readonly completionTokens: number
-  /** How many of these tokens are the model's thought, including its marks. */
+  /** Number of generated tokens that belong to the model's thought, including its marks. */
   readonly reasoningTokens: number
   /** Drafted tokens that were checked; 0 if the reply was cancelled. */
   readonly draftedTokens: number
@@ -69,7 +71,7 @@ export interface Timings {
    * sequences.
    */
   readonly firstTokenMs: number
-  /** Milliseconds in prefill. */
+  /** Milliseconds spent reading the prompt (prefill). */
   readonly prefillMs: number
   /** Milliseconds from the first token to the last. */
   readonly decodeMs: number
@@ -87,6 +89,7 @@ export type FinishReason = 'stop' | 'length' | 'cancelled'
 
 /** How a generation ended. */
 export interface Outcome {
+  /** The answer. */
   readonly text: string
   /**
    * The model's thought before its answer, without the marks; not part of `text`. Absent if it did not think.
@@ -98,10 +101,13 @@ export interface Outcome {
   readonly logprobs?: readonly TokenLogprobs[] | undefined
   /** The end-of-turn token, if it ended the reply and `logprobs` was set. */
   readonly endLogprobs?: TokenLogprobs | undefined
+  /** Why the reply ended. */
   readonly finishReason: FinishReason
   /** The calls that the model requests; not part of `text`. Absent if no tools were given. */
   readonly toolCalls?: readonly ToolCall[] | undefined
+  /** Token counts. */
   readonly usage: Usage
+  /** Durations and speeds. */
   readonly timings: Timings
   /**
    * The seed that was used; pass it to get the same text again. Absent if the reply was cancelled before its
@@ -119,7 +125,7 @@ export interface DecodeOptions extends SamplerOptions {
   readonly processors?: readonly string[] | undefined
   /**
    * Maximum number of tokens to generate. Default: until the context is full; with `overflow: 'shift'`, the
-   * context length. With `shift` it may be larger than the context.
+   * context length. With `shift`, it may be larger than the context.
    */
   readonly maxTokens?: number | undefined
   /** Texts that end the reply. They never appear in it. Default: none. */
@@ -148,13 +154,13 @@ export interface DecodeOptions extends SamplerOptions {
   readonly choices?: readonly string[] | undefined
   /**
    * Maximum number of tool calls in a reply. It ends with the last one, and nothing after that is decoded.
-   * Default: as many as the model makes.
+   * Default: no limit.
    */
   readonly maxToolCalls?: number | undefined
   /**
-   * The texts that mark the model's thought, if its chat template names none or the wrong ones. False:
-   * nothing is split, and marks are text. Default: the marks that the chat template names; for plain text,
-   * none.
+   * The texts that mark the model's thought, if its chat template names none or the wrong ones. `false`:
+   * thoughts are not separated, and the marks are part of the text. Default: the marks that the chat template
+   * names; for plain text, none.
    */
   readonly reasoning?: ReasoningMarks | false | undefined
   /**

@@ -11,7 +11,7 @@ import type { EngineService, GenerateRequest, LoadCommand, LoadReport, LoadReque
 import { type Feed, openFeed, type Sink } from './reply-stream.ts'
 import { keepErrorClasses } from './wire-failure.ts'
 
-/** Milliseconds that a busy worker gets to free its model before it is terminated. */
+/** How long (ms) a busy worker may take to free its model before it is terminated. */
 const DISPOSE_MS = 2000
 
 /** A call that a message through `port` can abort. */
@@ -34,7 +34,7 @@ export class EngineClient {
   readonly #connection: Connection
   readonly #line: Line
   readonly #service: Remote<EngineService>
-  /** One function for each pending call or stream, which rejects it. */
+  /** Functions that reject the pending calls and streams, one each. */
   readonly #pending = new Set<(error: unknown) => void>()
   #ended: HalfbyteError | undefined
   #disposing: Promise<void> | undefined
@@ -133,7 +133,8 @@ export class EngineClient {
   }
 
   /**
-   * Starts a generation. `sink` gets its chunks and then its end. Throws `disposed` if the engine has ended.
+   * Starts a generation. `sink` receives its chunks and then its end. Throws `disposed` if the engine has
+   * ended.
    */
   generate(request: GenerateRequest, sink: Sink): Feed {
     if (this.#ended !== undefined) throw this.#ended

@@ -2,7 +2,7 @@
 import { type Connection, startedConnection } from './connection.ts'
 import { startWorker } from './script.ts'
 
-/** Starts it from the script at `address` if given. Throws the same errors as `startedConnection`. */
+/** Starts the worker from the script at `address` if given. Throws the same errors as `startedConnection`. */
 export const startNetworkWorker = (address?: string): Connection =>
   startedConnection(() =>
     startWorker(

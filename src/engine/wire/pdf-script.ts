@@ -1,7 +1,7 @@
 // Starts the worker that reads PDFs.
 import { startWorker } from './script.ts'
 
-/** Starts it from the script at `address` if given. Throws the errors of `new Worker`. */
+/** Starts the worker from the script at `address` if given. Throws the errors of `new Worker`. */
 export const startPdfWorker = (address?: string): Worker =>
   startWorker(
     address,

@@ -31,7 +31,7 @@ import type { DecodeOptions, Outcome, PrefillProgress, ScoredToken, TextChunk } 
 export interface LoadRequest {
   /** An absolute address, or the files of a model. */
   readonly source: Place | readonly File[]
-  /** The same for the draft model. */
+  /** The address or files of the draft model. */
   readonly draft?: Place | readonly File[] | undefined
   /** Replaces the model's chat template. */
   readonly chatTemplate?: string | undefined
@@ -90,7 +90,7 @@ export type Prompt =
       readonly tools?: readonly Tool[] | undefined
       /** The beginning of the reply. Default: empty. */
       readonly prefix?: string | undefined
-      /** The beginning of its thought, which continues if `prefix` is empty. Default: empty. */
+      /** The beginning of the reply's thought, which continues if `prefix` is empty. Default: empty. */
       readonly reasoningPrefix?: string | undefined
       /** Additional variables of the chat template, JSON values by name. Default: none. */
       readonly templateArguments?: JsonObject | undefined

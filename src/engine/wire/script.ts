@@ -6,7 +6,7 @@ let spare: { readonly worker: Worker; readonly script: string | undefined } | un
 
 /**
  * Starts an engine worker, which fetches and compiles its module. The next `takeEngineWorker` with the same
- * `script` gets it. If this fails, the load tries again and reports the error.
+ * `script` returns it. If this fails, the load tries again and reports the error.
  */
 export function prepareEngineWorker(script?: string, assets: HostAssets = {}): void {
   if (globalThis.Worker === undefined || spare !== undefined) return

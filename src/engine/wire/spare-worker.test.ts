@@ -52,7 +52,7 @@ test('a load with another script starts its own, and leaves the prepared one', (
   expect(takeEngineWorker(OWN)).toBe(prepared)
 })
 
-test('a failed one is not used', () => {
+test('a worker that failed is not used', () => {
   prepareEngineWorker(OWN)
   const [prepared] = FakeWorker.started
   prepared?.dispatchEvent(new Event('error'))

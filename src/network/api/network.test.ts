@@ -1,4 +1,4 @@
-// Tests networks. In: a small encoder, right and wrong inputs. Out: the outputs of a run, and the error for
+// Tests networks. In: a small encoder, valid and invalid inputs. Out: the outputs of a run, and the error for
 // each mistake.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'

@@ -56,7 +56,7 @@ export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/ne
 export interface NetworkOptions {
   /** Aborting rejects the load with the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined
-  /** Called while files arrive. Default: none. */
+  /** Called as files download. Default: none. */
   readonly onProgress?: ((event: DownloadProgress) => void) | undefined
   /**
    * Whether the network runs in its own worker: the page then stays responsive, and a run can be stopped at
@@ -75,6 +75,11 @@ export interface NetworkOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
+   * The folder in which Node keeps downloads, or `false`, as for `Engine.load`. Default: that of
+   * `Engine.load`.
+   */
+  readonly store?: string | false | undefined
+  /**
    * The precision to load if a repository has several. Default: the first one in the order of `Engine.load`.
    */
   readonly dtype?: GraphDtype | undefined
@@ -92,7 +97,7 @@ export interface NetworkOptions {
    */
   readonly weights?: WeightPolicy | undefined
   /**
-   * What runs the nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
+   * The fallback for nodes that the compiler does not support. `ort`: the package onnxruntime-web, which the
    * application installs alongside this one; everything else is compiled. Default: such a node is rejected,
    * and the error names it.
    */
@@ -138,6 +143,7 @@ const NETWORK_OPTIONS = {
   worker: SWITCH,
   threads: LOAD_OPTIONS.threads,
   cache: LOAD_OPTIONS.cache,
+  store: LOAD_OPTIONS.store,
   dtype: LOAD_OPTIONS.dtype,
   hub: LOAD_OPTIONS.hub,
   build: LOAD_OPTIONS.build,
@@ -148,13 +154,15 @@ const NETWORK_OPTIONS = {
   assets: LOAD_OPTIONS.assets,
 } satisfies Record<keyof NetworkOptions, OptionKind>
 
-/** A graph that runs in this thread or in its own worker. */
+/** A loaded ONNX graph, which runs in this thread or in its own worker. */
 export class Network implements AsyncDisposable {
+  /** The inputs that `run` needs, in the file's order. */
   readonly inputs: readonly NetworkValue[]
+  /** The outputs that `run` returns, in the file's order. */
   readonly outputs: readonly NetworkValue[]
   /**
-   * What the file says about itself, by key: class names, the characters of a text reader, an author. Empty
-   * if the file has no metadata. In ONNX files these are the `metadata_props`.
+   * The file's metadata, by key, such as class names, the characters of a text recognizer, or the author.
+   * Empty if the file has none. In ONNX files these are the `metadata_props`.
    *
    * ```ts
    * const characters = network.metadata.get('character')?.split('\n') ?? []
@@ -215,7 +223,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, through a service that runs elsewhere.
+   * Like `load`, through a service that runs elsewhere.
    * @internal
    */
   static async through(
@@ -243,7 +251,7 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * The same, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
+   * Like `load`, from open files and in this thread, for Node and tests. Several threads need `startWorker`.
    * @internal
    */
   static async open(

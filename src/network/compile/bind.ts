@@ -11,8 +11,8 @@ import type { LowerOptions } from './lower/lowering/lowering.ts'
 import { programOf } from './program/program.ts'
 
 /**
- * `decided`: inputs that become constants. Throws `unsupported` if an input is missing or has another shape;
- * the error gives both shapes.
+ * `decided`: inputs that become constants. Throws `unsupported` if an input is missing or has a different
+ * shape; the error gives both shapes.
  */
 export function boundGraph(
   graph: Graph,

@@ -42,7 +42,7 @@ const node = (
 const floats = (random: Random, count: number, by = 1) =>
   Float32Array.from({ length: count }, () => by * random.signed())
 /** The transpose of a matrix [rows, columns]. */
-const turned = (data: ArrayLike<number>, rows: number, columns: number) =>
+const transposed = (data: ArrayLike<number>, rows: number, columns: number) =>
   Float32Array.from(
     { length: rows * columns },
     (_, at) => data[(at % rows) * columns + Math.floor(at / rows)]!,
@@ -51,7 +51,7 @@ const turned = (data: ArrayLike<number>, rows: number, columns: number) =>
 /** An f32 matrix [k, n] after its weights are rounded, also [k, n]. */
 function rounded(data: Float32Array, k: number, n: number, encoding: 'w8_g32' | 'w4_g32'): Float64Array {
   const view = { offset: 0, dims: [k, n], strides: [n, 1] }
-  return Float64Array.from(turned(unpackPanels(encoding, laidMatrix(data, view, encoding), k), n, k))
+  return Float64Array.from(transposed(unpackPanels(encoding, laidMatrix(data, view, encoding), k), n, k))
 }
 
 const CASES: Readonly<Record<string, (random: Random, k: number, n: number) => Case>> = {
@@ -71,7 +71,7 @@ const CASES: Readonly<Record<string, (random: Random, k: number, n: number) => C
         node('Flatten', ['x'], ['flat'], { axis: 2 }),
         node('Gemm', ['flat', 'w', 'c'], ['y'], { transB: 1 }),
       ],
-      constants: { w: tensorOf('f32', [n, k], turned(data, k, n)), c: tensorOf('f32', [n], bias) },
+      constants: { w: tensorOf('f32', [n, k], transposed(data, k, n)), c: tensorOf('f32', [n], bias) },
       weights: rounded(data, k, n, 'w4_g32'),
       bias,
     }
@@ -262,7 +262,7 @@ test.each([
       const terms = Array.from({ length: k }, (_, i) => x[row * k + i]! * weightAt(i, column))
       const size = terms.reduce((sum, each) => sum + Math.abs(each), 0)
       const wanted = terms.reduce((sum, each) => sum + each, 0)
-      // With 8-bit rows, the error would be a thousand times as large.
+      // With 8-bit rows, the error would be a thousand times larger.
       expect(Math.abs(Number(value) - wanted)).toBeLessThan(1e-6 * size)
     }
   },

@@ -15,7 +15,8 @@ export interface OpenNetworkOptions {
 }
 
 /**
- * The graph among a model's files, and its metadata. Throws `format` for damaged files, `unsupported` for unsupported features.
+ * The graph among a model's files, and its metadata. Throws `format` for damaged files, `unsupported` for
+ * unsupported features.
  */
 export async function readNetwork(
   sources: readonly ByteSource[],
@@ -36,7 +37,7 @@ function graphAmong(sources: readonly ByteSource[], dtype: GraphDtype | undefine
 }
 
 /** A graph that can run, and what its file says about itself. */
-export interface OpenedNetwork {
+interface OpenedNetwork {
   readonly graph: RunnableGraph
   readonly metadata: OnnxModel['metadata']
 }

@@ -25,7 +25,9 @@ export function refusedIn(error: unknown): Omit<ForeignNode, 'runtime'> | undefi
   return isRefusal ? { node, op, reason } : undefined
 }
 
-/** The same error, with advice for a caller of `Network.load`. Other errors are unchanged. */
+/**
+ * Adds advice for a caller of `Network.load` to the error for such a node. Returns other errors unchanged.
+ */
 export function withWayOut(error: unknown): unknown {
   const refused = refusedIn(error)
   if (refused === undefined) return error

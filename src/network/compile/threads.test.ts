@@ -23,12 +23,13 @@ function open(
   threads: number,
   weights: CompileOptions['weights'] = 'f32',
   start = host.startWorker!,
+  aloneSteps?: number,
 ): CompiledGraph {
   return new CompiledGraph(graph, {
     fuse: true,
     weights,
     loadKernels: () => host.loadModule('relaxed', threads > 1 ? 'shared' : 'plain'),
-    workers: threads > 1 ? { threads, start } : undefined,
+    workers: threads > 1 ? { threads, start, aloneSteps } : undefined,
   })
 }
 
@@ -57,11 +58,14 @@ test.each([2, 3])(
     for (let index = 0; index < GRAPHS; index++) {
       const { graph, feeds } = randomGraph(SEED, index)
       const alone = open(graph, 1)
-      const together = open(graph, threads)
       const wanted = await alone.run(feeds)
-      expect(await together.run(feeds)).toEqual(wanted)
-      expect(together.machine.threads).toBe(threads)
-      together.dispose()
+      // All steps shared, only long ones, and about half of them.
+      for (const aloneSteps of [0, undefined, 400]) {
+        const together = open(graph, threads, 'f32', host.startWorker!, aloneSteps)
+        for (let run = 0; run < 2; run++) expect(await together.run(feeds)).toEqual(wanted)
+        expect(together.machine.threads).toBe(threads)
+        together.dispose()
+      }
     }
   },
 )

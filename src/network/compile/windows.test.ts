@@ -6,6 +6,7 @@ import type { Graph, Node } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
 import { emitted } from './program/program.ts'
+import { STAGES } from './stages.ts'
 import { int, ints } from './testing/graph-maker.ts'
 
 const floats = (dims: readonly number[], seed = 1) =>
@@ -110,14 +111,210 @@ test('one image: activations and pools follow the channels, and no window is cop
   const { program } = programFor(graph, new Map([['x', dims]]))
   const vectors = emitted(program.steps).flatMap(({ call }) => call.streams.map(({ inner }) => inner))
   // Channels are contiguous everywhere except in the input and the output.
-  expect(vectors.filter((step) => step > 1).length).toBeLessThanOrEqual(1)
-  // Copies the second input into its padding, and the output into the graph's order.
-  expect(program.report.copiedBytes).toBe(8 * (countOf([10, 10, 8]) + countOf([9, 9, 6])))
+  expect(vectors.filter((step) => step > 1).length).toBeLessThanOrEqual(2)
+  // Copies the input into the order of channels, the second input into its padding, and the output into the
+  // graph's order.
+  const copied = countOf([12, 14, 3]) + countOf([10, 10, 8]) + countOf([9, 9, 6])
+  expect(program.report.copiedBytes).toBe(8 * copied)
   const feeds = new Map([['x', floats(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
   for (const [at, value] of wanted.data.entries())
     expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+})
+
+test('concatenated channels keep their order, so that the next convolution copies no window', async () => {
+  const plain = net({ pads: [1, 1, 1, 1] })
+  const graph: Graph = {
+    ...plain,
+    constants: new Map([...plain.constants, ['third', floats([6, 14, 3, 3], 9)]]),
+    nodes: [
+      ...plain.nodes.slice(0, 3),
+      node('Concat', ['b', 'c'], 'd', new Map([['axis', int(1)]])),
+      node('Conv', ['d', 'third'], 'y', new Map()),
+    ],
+  }
+  const dims = [1, 3, 12, 14]
+  const { program } = programFor(graph, new Map([['x', dims]]))
+  // Copies the second input into its padding, the first part, and the output into the graph's order.
+  const copied = countOf([10, 10, 8]) + countOf([10, 10, 8]) + countOf([8, 8, 6])
+  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * copied)
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+})
+
+const PLANES: readonly (readonly [
+  name: string,
+  dims: readonly number[],
+  filters: readonly number[],
+  form: Form,
+])[] = [
+  ['of one place, padded', [2, 5, 1, 1], [5, 1, 3, 3], { group: 5, pads: [1, 1, 1, 1] }],
+  ['with strides', [2, 9, 12, 11], [9, 1, 3, 3], { group: 9, strides: [2, 1], pads: [0, 1, 1, 0] }],
+  ['dilated', [1, 16, 9, 9], [16, 1, 2, 3], { group: 16, dilations: [3, 2] }],
+  ['in more than one block of rows', [1, 8, 90, 90], [8, 1, 3, 3], { group: 8 }],
+  ['of one channel', [2, 1, 9, 8], [3, 1, 3, 3], { dilations: [1, 2] }],
+  ['in groups of one channel', [1, 4, 7, 7], [8, 1, 3, 3], { group: 4 }],
+  ['along one axis', [3, 6, 40], [6, 1, 5], { group: 6, strides: [2], dilations: [1], pads: [2, 2] }],
+  [
+    'along three axes',
+    [1, 4, 5, 6, 7],
+    [6, 4, 3, 2, 3],
+    { strides: [1, 2, 1], dilations: [1, 1, 2], pads: [1, 0, 1, 1, 0, 1] },
+  ],
+]
+
+test.each(PLANES)('a convolution %s reads its windows in place', async (_, dims, filters, form) => {
+  const rank = dims.length - 2
+  const { group = 1, strides = Array(rank).fill(1), dilations = Array(rank).fill(1) } = form
+  const pads = form.pads ?? Array(2 * rank).fill(0)
+  const attributes = new Map([
+    ['group', int(group)],
+    ...Object.entries({ strides, dilations, pads }).map(([name, list]) => [name, ints(list)] as const),
+  ])
+  const graph: Graph = {
+    name: 'planes',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
+    outputs: ['y'],
+    constants: new Map([
+      ['w', floats(filters, 7)],
+      ['b', floats([filters[0]!], 3)],
+    ]),
+    nodes: [node('Conv', ['x', 'w', 'b'], 'a', attributes), node('Relu', ['a'], 'y', new Map())],
+  }
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  for (const leftOut of [[], ['orders'], ['panels'], STAGES] as const)
+    for (const fuse of [true, false]) {
+      const compiled = new CompiledGraph(graph, { fuse, leftOut: new Set(leftOut) })
+      const found = (await compiled.run(feeds)).get('y')!
+      expect(found.dims).toEqual(wanted.dims)
+      for (const [at, value] of wanted.data.entries())
+        expect(Math.abs(Number(found.data[at]) - Number(value)), `${leftOut} ${at}`).toBeLessThan(1e-4)
+    }
+  const { program } = programFor(graph, new Map([['x', dims]]))
+  const taken = wanted.data.length + countOf(dims.map((size, axis) => size + (axis < 2 ? 0 : 2)))
+  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * taken)
+})
+
+test('filters in codes are laid out when they are loaded', async () => {
+  const dims = [1, 4, 6, 7]
+  const codes = tensorOf(
+    'i8',
+    [5, 4, 3, 3],
+    Array.from({ length: 180 }, (_, at) => ((at * 37) % 255) - 127),
+  )
+  const graph: Graph = {
+    name: 'coded',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
+    outputs: ['y'],
+    constants: new Map([
+      ['codes', codes],
+      ['scale', tensorOf('f32', [5], [0.01, 0.02, 0.03, 0.01, 0.05])],
+      ['zero', tensorOf('i8', [5], [1, 2, 0, -3, 4])],
+    ]),
+    nodes: [
+      node('DequantizeLinear', ['codes', 'scale', 'zero'], 'w', new Map([['axis', int(0)]])),
+      node('Conv', ['x', 'w'], 'y', new Map()),
+    ],
+  }
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value))).toBeLessThan(1e-4)
+  const { steps } = programFor(graph, new Map([['x', dims]])).program
+  const products = emitted(steps).flatMap(({ call }) => call.kernel.product ?? [])
+  expect(products.map(({ b }) => b)).toEqual(['packed'])
+})
+
+test('loops that change the order of axes turn blocks of four by four elements', async () => {
+  for (const dims of [
+    [1, 3, 9, 10],
+    [2, 6, 5, 7],
+    [1, 17, 4, 4],
+    [3, 2, 2, 3],
+  ]) {
+    const graph: Graph = {
+      name: 'turned',
+      inputs: [
+        { name: 'x', type: { dtype: 'f32', dims } },
+        { name: 'z', type: { dtype: 'f32', dims: [dims[0]!, dims[2]!, dims[3]!, dims[1]!] } },
+      ],
+      outputs: ['y'],
+      constants: new Map([['b', floats([dims[3]!, dims[1]!], 3)]]),
+      nodes: [
+        node('Transpose', ['x'], 't', new Map([['perm', ints([0, 2, 3, 1])]])),
+        node('Mul', ['z', 't'], 'm', new Map()),
+        node('Add', ['m', 'b'], 's', new Map()),
+        node('Tanh', ['s'], 'y', new Map()),
+      ],
+    }
+    const feeds = new Map(graph.inputs.map(({ name, type }) => [name, floats(type!.dims as number[], 5)]))
+    const wanted = evaluate(graph, feeds).get('y')!
+    for (const fuse of [true, false]) {
+      const found = (await new CompiledGraph(graph, { fuse }).run(feeds)).get('y')!
+      for (const [at, value] of wanted.data.entries())
+        expect(Math.abs(Number(found.data[at]) - Number(value)), `${dims} ${at}`).toBeLessThan(1e-5)
+    }
+    const shapes = new Map([...feeds].map(([name, tensor]) => [name, tensor.dims]))
+    const { steps } = programFor(graph, shapes).program
+    const modes = emitted(steps).flatMap(({ call }) => call.kernel.streams.map(({ mode }) => mode))
+    // Fewer than four rows in a row are not turned.
+    expect(modes.includes('strided')).toBe(dims[3]! < 4)
+    expect(modes.includes('turned')).toBe(dims[3]! >= 4)
+  }
+})
+
+const SPREAD: readonly (readonly [dims: readonly number[], filters: readonly number[], form: Form])[] = [
+  [[2, 4, 5, 6], [4, 8, 2, 2], { strides: [2, 2] }],
+  [[1, 4, 5, 6], [4, 3, 3, 3], { strides: [2, 2], pads: [1, 1, 1, 1] }],
+  [[1, 6, 4, 5], [6, 2, 3, 2], { strides: [3, 4], group: 3 }],
+  [[1, 4, 5, 4], [4, 1, 4, 4], { strides: [2, 2], pads: [1, 1, 1, 1], group: 4 }],
+  [[1, 3, 5, 5], [3, 4, 3, 3], { strides: [2, 3], dilations: [2, 2], pads: [1, 0, 2, 1] }],
+  [[2, 5, 30], [5, 3, 16], { strides: [8], dilations: [1], pads: [4, 4] }],
+  [[1, 2, 3, 4, 3], [2, 3, 2, 3, 2], { strides: [1, 2, 2], dilations: [1, 1, 1], pads: [0, 1, 0, 0, 1, 0] }],
+]
+
+test.each(SPREAD)('a transposed convolution of %j by %j inserts no zeros', async (dims, filters, form) => {
+  const { group = 1, strides = [1, 1], dilations = [1, 1] } = form
+  const pads = form.pads ?? Array(2 * strides.length).fill(0)
+  const attributes = new Map([
+    ['group', int(group)],
+    ...Object.entries({ strides, dilations, pads }).map(([name, list]) => [name, ints(list)] as const),
+  ])
+  const graph: Graph = {
+    name: 'spread',
+    inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
+    outputs: ['y'],
+    constants: new Map([
+      ['w', floats(filters, 7)],
+      ['b', floats([filters[1]! * group], 3)],
+    ]),
+    nodes: [node('ConvTranspose', ['x', 'w', 'b'], 'y', attributes)],
+  }
+  const feeds = new Map([['x', floats(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  for (const leftOut of [[], ['orders'], STAGES] as const) {
+    const found = (await new CompiledGraph(graph, { fuse: true, leftOut: new Set(leftOut) }).run(feeds)).get(
+      'y',
+    )!
+    expect(found.dims).toEqual(wanted.dims)
+    for (const [at, value] of wanted.data.entries())
+      expect(Math.abs(Number(found.data[at]) - Number(value)), `${leftOut} ${at}`).toBeLessThan(1e-4)
+  }
+  // Multiplies as many numbers as there are pairs of a position and a tap, and copies the padded input and
+  // the output in the graph's order.
+  const { program } = programFor(graph, new Map([['x', dims]]))
+  const multiplied = emitted(program.steps).reduce((sum, { call: { product, outer } }) => {
+    return sum + (product === undefined ? 0 : countOf(outer) * product.m * product.n * product.k)
+  }, 0)
+  expect(multiplied).toBeLessThanOrEqual(2 * countOf(dims) * countOf(filters.slice(1)))
+  const around = countOf(dims.map((size, axis) => size + (axis < 2 ? 0 : 2 * filters[axis]!)))
+  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * (wanted.data.length + around))
 })
 
 const TURNED: readonly Form[] = [

@@ -17,18 +17,22 @@ export interface CtcOptions {
   readonly characters: string | readonly string[]
   /** The class that means "no character". Default: 0. */
   readonly blank?: number | undefined
-  /** What the tensor holds; `logits` are passed through `softmax`. Default: `probabilities`. */
+  /** What the tensor contains; `logits` are passed through `softmax`. Default: `probabilities`. */
   readonly scores?: 'probabilities' | 'logits' | undefined
 }
 
-/** A text that was read. */
+/** A recognized text. */
 export interface CtcText {
+  /** The characters, joined. */
   readonly text: string
   /**
    * Mean probability of the characters, each at its most probable step: 0 to 1. It is 0 for an empty text.
    */
   readonly confidence: number
-  /** The first step of each character; a step's share of all steps is its place in the picture or signal. */
+  /**
+   * The first step of each character. Divided by the number of steps, it is the character's position in the
+   * picture or signal, from 0 to 1.
+   */
   readonly steps: readonly number[]
 }
 

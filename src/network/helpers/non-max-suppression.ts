@@ -34,9 +34,9 @@ const OPTIONS = {
 } satisfies Record<keyof SuppressionOptions, OptionKind>
 
 /**
- * Non-maximum suppression: keeps the box with the highest score, removes those that overlap it, and so on.
- * `boxes` has four numbers per box in any unit ([boxes, 4], [1, boxes, 4] or a flat list); `scores` has one
- * per box. Returns the positions of the boxes that are kept, best first.
+ * Non-maximum suppression: keeps the box with the highest score, removes those that overlap it, and repeats
+ * this with the rest. `boxes` has four numbers per box in any unit ([boxes, 4], [1, boxes, 4] or a flat
+ * list); `scores` has one per box. Returns the positions of the boxes that are kept, best first.
  *
  * ```ts
  * const kept = nonMaxSuppression(boxes, scores, { iouThreshold: 0.45, scoreThreshold: 0.25 })

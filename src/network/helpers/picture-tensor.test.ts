@@ -56,7 +56,7 @@ test('a letterbox has bars of the colour, and scale and offset map its corners b
   expect(mirrored[0]).toBe(3)
 })
 
-test('a crop takes the center, whatever the shape', async () => {
+test('a crop takes the center, whatever the aspect ratio', async () => {
   const { tensor, scale, offset } = await pictureTensor(gradient(6, 2), { size: 2, fit: 'crop', ...BYTES })
   expect([...tensor.data.subarray(0, 4)].map(Math.round)).toEqual([20, 30, 20, 30])
   expect([...scale, ...offset]).toEqual([1, 1, -2, 0])

@@ -1,4 +1,4 @@
-// Turns a picture into the tensor that a network takes.
+// Turns a picture into a network's input tensor.
 import { checkKeys, readFrom, wrongOption } from '../../core/base/check-options.ts'
 import { ANY, checkValues, choice, type OptionKind } from '../../core/base/options/option-kinds.ts'
 import { isObject } from '../../core/base/values.ts'
@@ -25,15 +25,16 @@ export interface PictureOptions {
    */
   readonly mean?: number | readonly number[] | undefined
   /**
-   * Then divides each channel, in the same units: an element is (byte / 255 - mean) / std. 1 / 255 keeps
-   * bytes from 0 to 255. Default: 1.
+   * Divides each channel after `mean` is subtracted, in the same units: an element is (byte / 255 - mean) /
+   * std. 1 / 255 keeps bytes from 0 to 255. Default: 1.
    */
   readonly std?: number | readonly number[] | undefined
   /** Order of the axes: [1, channels, height, width] or [1, height, width, channels]. Default: `nchw`. */
   readonly layout?: 'nchw' | 'nhwc' | undefined
   /**
-   * How a picture of another shape fits. `stretch`: fills the tensor. `letterbox`: keeps its shape, centered
-   * between bars. `crop`: keeps its shape, and loses what sticks out of the center. Default: `stretch`.
+   * How to fit a picture with a different aspect ratio. `stretch`: fills the tensor, distorting the picture.
+   * `letterbox`: keeps the aspect ratio and adds bars on both sides. `crop`: keeps the aspect ratio and crops
+   * to the center. Default: `stretch`.
    */
   readonly fit?: 'stretch' | 'letterbox' | 'crop' | undefined
   /** Order of the channels. Default: `rgb`. */
@@ -46,7 +47,7 @@ export interface PictureOptions {
 export interface PictureTensor {
   /** One picture in `f32`, with the dims of the layout. */
   readonly tensor: NetworkTensor & { readonly dtype: 'f32'; readonly data: Float32Array }
-  /** Pixels of the tensor per pixel of the picture, across and down. */
+  /** Pixels of the tensor per pixel of the picture, horizontally and vertically. */
   readonly scale: readonly [x: number, y: number]
   /**
    * Pixels from the tensor's upper left corner to the picture's; negative if it was cropped. A point of the
@@ -81,8 +82,8 @@ const OPTIONS = {
 
 /**
  * Resizes a picture, normalizes its channels and returns it as a tensor, with scale and offset to map boxes
- * back. Transparent pixels show a white background. The filter is Pillow's bilinear one, which averages when
- * it shrinks, like torchvision's; OpenCV's takes single pixels.
+ * back. Transparent pixels are blended with white. The filter is bilinear with antialiasing, as in Pillow and
+ * torchvision; OpenCV's bilinear filter has no antialiasing.
  *
  * ```ts
  * const { tensor } = await pictureTensor(file, {
@@ -174,7 +175,7 @@ async function pixelsOf(picture: unknown): Promise<Pixels> {
 interface Placement {
   /** Size of the whole picture, resized. */
   readonly inner: readonly [width: number, height: number]
-  /** The part of it that is in the tensor. */
+  /** The part of the resized picture that is in the tensor. */
   readonly part: {
     readonly left: number
     readonly top: number
@@ -213,7 +214,7 @@ interface Plane {
   readonly first: number
 }
 
-/** The source's channel, and how its bytes become elements. `bar` is outside the picture. */
+/** The source's channel, and how its bytes become elements. `bar`: the byte outside the picture. */
 interface Scaling {
   readonly from: number
   readonly mean: number

@@ -12,9 +12,11 @@ export type NetworkDType = DType
  * `bf16`, `BigInt64Array` for `i64`, `Uint8Array` for `bool` and `u8`, and so on.
  */
 export interface NetworkTensor {
+  /** The type of the elements. */
   readonly dtype: NetworkDType
   /** Sizes of the axes; empty for a single number. */
   readonly dims: readonly number[]
+  /** The elements, in row-major order. */
   readonly data: Elements
 }
 

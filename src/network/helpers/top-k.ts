@@ -6,20 +6,21 @@ import { type Numbers, oneRow } from './rows.ts'
 export interface TopScore {
   /** Position in the row, such as the number of a class. */
   readonly index: number
+  /** The score at this position. */
   readonly score: number
 }
 
 const COUNT = whole(1)
 
 /**
- * The `k` highest scores of a row, highest first; equal scores in the order of the row. A shorter row returns
- * all of its scores. NaN ranks below every number.
+ * The `k` highest scores of a row, highest first; equal scores in the order of the row. For a shorter row,
+ * returns all of its scores. NaN ranks below every number.
  *
  * ```ts
  * const best = topK(softmax(logits), 5).map(({ index, score }) => [labels[index], score])
  * ```
  *
- * Throws `unsupported` for a tensor with several rows, and if `k` is not a whole number from 1.
+ * Throws `unsupported` for a tensor with several rows, and if `k` is not a whole number of at least 1.
  */
 export function topK(scores: Numbers, k: number): TopScore[] {
   checkValue('k', k, COUNT)

@@ -66,7 +66,7 @@ describe('folding', () => {
 
   test.each([
     ['that one node reads exceed the budget of live bytes', 'bytes'],
-    ['that nobody reads exceed the budget of work', 'work'],
+    ['that nobody reads exceed the work budget', 'work'],
   ] as const)('200 constants of 32 MB %s', async (_, what) => {
     const names = Array.from({ length: 200 }, (_, at) => `a${at}`)
     const reader = { op: 'Max', inputs: what === 'bytes' ? names : ['x'], outputs: ['y'] }

@@ -41,7 +41,7 @@ export function evaluate(
   }
 }
 
-/** The same, but stops after each node, so that the caller can check for an abort. */
+/** Like `evaluate`, but pauses after each node, so that the caller can check for an abort. */
 export function* evaluateInSteps(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,

@@ -1,5 +1,5 @@
-// Evaluators of the operators that reading a model never computes. Networks load them with the first node
-// that runs between programs.
+// Evaluators of operators that never have to be computed while a model is read. Networks load them with the
+// first node that runs between programs.
 
 import type { Evaluators } from './evaluate.ts'
 import { ACTIVATIONS } from './evaluators/activations.ts'

@@ -11,7 +11,7 @@ export interface NetworkLimits {
    */
   readonly planning?: number | undefined
   /**
-   * Steps of a run: multiplications in products; every other elementwise instruction counts as 16. Default
+   * Steps of a run: multiplications in products; any other elementwise instruction counts as 16. Default
    * 2^40, about a minute on one core.
    */
   readonly steps?: number | undefined

@@ -29,7 +29,7 @@ import { HANDLERS } from './raise/handlers.ts'
 import { PROVEN_POSITIONS, type Translation, Translator } from './raise/translator.ts'
 import { type FindFile, type OnnxModel, readModel } from './read-model.ts'
 
-/** So few values are enough to recognise nearly every tensor that is not bf16. */
+/** This few values are enough to recognise nearly every tensor that is not bf16. */
 const FIRST_BYTES = 4096
 const CHUNK_BYTES = 4 << 20
 
@@ -99,7 +99,7 @@ export interface OnnxOptions {
   readonly dtype?: GraphDtype | undefined
 }
 
-/** The number of positions if neither files nor tables give it. */
+/** The number of positions if neither files nor tables state it. */
 const USUAL_CONTEXT = 4096
 
 /**
@@ -127,7 +127,7 @@ interface GraphOrigin extends Omit<OnnxOptions, 'beside' | 'dtype'> {
   readonly find: FindFile
 }
 
-/** The same for a graph that has been read. */
+/** Like `openOnnx`, for a graph that has been read. */
 export async function openGraph(
   model: OnnxModel,
   { source, find, newGraph, signal, bfloats = false }: GraphOrigin,
@@ -164,7 +164,7 @@ export async function openGraph(
   }
 }
 
-/** The same error. If it rejects a node, its message also suggests the entry that compiles any graph. */
+/** Returns the error. If it rejects a node, the message also suggests the entry that compiles any graph. */
 function withNetwork(error: unknown): unknown {
   if (!isHalfbyteError(error) || error.detail['reason'] === undefined) return error
   const { code, message, detail } = error

@@ -11,10 +11,9 @@ type Evaluated = 'control' | 'weights'
 
 /**
  * How networks run an operator. `body`: arithmetic on each element. `view`: the same elements under the dims
- * given by its shape rule. `loops`: a handler makes loops and views. `passes`: passes replace it as soon as
- * sizes are known. `sizes`: the same, unless the sizes of its outputs depend on computed values.
- * `script`: only its evaluator does, between
- * programs.
+ * given by its shape rule. `loops`: a handler creates loops and views. `passes`: passes replace it as soon as
+ * sizes are known. `sizes`: the same, unless the sizes of its outputs depend on computed values. `script`:
+ * only its evaluator runs it, between programs.
  */
 type Lowered = 'body' | 'view' | 'loops' | 'passes' | 'sizes' | 'script'
 

@@ -1,6 +1,7 @@
 // The lists of passes, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
+import { floatBiases } from './passes/code-biases.ts'
 import { decodeLayers } from './passes/code-layers.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
@@ -13,6 +14,7 @@ import { unrollLoops } from './passes/unroll.ts'
 /** The passes without which sizes stay unknown. */
 export const NEEDED_PASSES: readonly Pass[] = [
   decodeLayers,
+  floatBiases,
   foldConstants,
   takeBranches,
   unrollLoops,
@@ -28,7 +30,7 @@ const SIMPLIFICATIONS: readonly Pass[] = [
   removeDead,
 ]
 
-/** The passes that every graph gets. */
+/** The passes that run on every graph. */
 export const PASSES: readonly Pass[] = [foldConstants, takeBranches, ...SIMPLIFICATIONS]
 
 /**
@@ -41,6 +43,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   shareCommon,
   removeDead,
   decodeLayers,
+  floatBiases,
   foldConstants,
   takeBranches,
   unrollLoops,

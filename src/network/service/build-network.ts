@@ -14,7 +14,7 @@ import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.
 /** More threads would gain little, because a network's steps are short. */
 const MAX_AUTO_THREADS = 8
 
-/** What a network needs from its environment. Without `startWorker` it has one thread. */
+/** What a network needs from its environment. Without `startWorker`, it has one thread. */
 export type NetworkHost = Pick<Host, 'loadModule' | 'startWorker' | 'cores'>
 
 /** A network that can be run, here or through a worker. */
@@ -22,7 +22,7 @@ export interface LoadedNetwork {
   readonly info: NetworkInfo
   run(inputs: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<ReadonlyMap<string, Tensor>>
   memory(): NetworkMemory
-  /** Nodes that another runtime runs, as far as they are known. */
+  /** Nodes known so far to run in another runtime. */
   foreign(): readonly ForeignNode[]
   dispose(): Promise<void>
 }
@@ -33,7 +33,7 @@ export interface LocalNetwork extends LoadedNetwork {
   readonly parameters: number
 }
 
-/** Loads a network from open files, and closes them when it is disposed. `open`: makes its graph. */
+/** Loads a network from open files, and closes them when it is disposed. `open`: opens its graph. */
 export async function buildNetwork(
   open: OpenNetwork,
   files: OpenFiles,

@@ -8,12 +8,13 @@ import type { DType, Tensor } from '../onnx/ir/tensor.ts'
 
 /** An input or an output of a network. */
 export interface NetworkValue {
+  /** Its name in the file; the key of the tensors that `run` takes and returns. */
   readonly name: string
   /** Undefined for an output whose type is known only after a run. */
   readonly dtype: DType | undefined
   /**
-   * Sizes. A string is a size that a run may choose, the same in all inputs that name it. Undefined if the
-   * file does not say.
+   * Sizes of the axes. A string names a size that each run chooses; it must be equal in all inputs that use
+   * the name. Undefined if the file does not state them.
    */
   readonly dims: readonly (number | string)[] | undefined
 }

@@ -18,7 +18,7 @@ export interface EncoderFlags {
 export const openEmbedder = (model: string, flags: EncoderFlags, signal: AbortSignal): Promise<Embedder> =>
   loadEmbedder(model, { ...encoderOptions(flags), signal, onProgress: showProgress }).finally(clearProgress)
 
-/** A command's flags may include those of other commands. */
+/** Picks the encoder's options, because a command's flags may include others. */
 const encoderOptions = ({ maxTokens, dtype, pooling, threads, weights }: EncoderFlags) => ({
   maxTokens,
   dtype,

@@ -1,6 +1,7 @@
 // Loads `<model>` for the command line, with an engine in this process.
 
 import type { NoteCode } from '../../core/base/engine-notes.ts'
+import { givenPlace } from '../../core/formats/names/named-files.ts'
 import { Engine } from '../../engine/api/engine.ts'
 import type { ProbeReport } from '../../engine/api/types.ts'
 import { type BuiltModel, loadModel } from '../../engine/load/build-model.ts'
@@ -10,16 +11,15 @@ import { probeModel } from '../../engine/probe/probe.ts'
 import { createService } from '../../engine/service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { openModelFiles, peekModelFiles, placedAdapters, placeOf, readText } from './files.ts'
+import { openPacked, readsPack } from './models/stored-packs.ts'
 import { nodeHost } from './node-host.ts'
 import type { EngineFlags, VisionFlags } from './options.ts'
 import type { SamplerFlags } from './sampler-flags.ts'
+import { storeOf } from './store/node-store.ts'
 import { note } from './terminal/notes.ts'
 import { clearProgress, showProgress } from './terminal/output.ts'
 
-const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) =>
-  openModelFiles(String(source), { signal, dtype, onProgress })
-
-/** Tells whether `<model>` would fit here, without loading it. */
+/** Reports whether `<model>` would fit here, without loading it. */
 export async function probeEngine(
   model: string,
   flags: Pick<EngineFlags, 'weights' | 'kv' | 'context' | 'lora' | 'dtype' | 'architecture'>,
@@ -44,7 +44,7 @@ export async function probeEngine(
   })
 }
 
-/** Notes about models and machines that work as they should. */
+/** Notes about conditions that are normal for a model or a machine. */
 const EXPECTED: ReadonlySet<NoteCode> = new Set(['one-thread', 'merged-system'])
 
 /**
@@ -64,6 +64,11 @@ export async function openEngine(
     placedAdapters(flags.lora),
     flags.chatTemplate && readText(flags.chatTemplate),
   ])
+  const openFiles: FileOpener = ({ source, dtype }, { signal, onProgress }) => {
+    const asked = givenPlace(String(source))
+    const open = () => openModelFiles(asked, { signal, dtype, onProgress })
+    return readsPack(flags) ? openPacked(asked, storeOf(undefined), open, { signal, onProgress }) : open()
+  }
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   const engine = await Engine.open(localConnection(service), place, {
     draft,

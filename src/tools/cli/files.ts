@@ -20,14 +20,18 @@ import { CATALOGUE, catalogued } from '../../core/store/catalogue.ts'
 import { type Peeked, peekAddress } from '../../core/store/download/peek.ts'
 import type { DownloadProgress } from '../../core/store/download/tally.ts'
 import { type Hub, hubUrl, parseHubAddress, WEIGHTS } from '../../core/store/hub.ts'
-import { openAddress } from '../../core/store/open-address.ts'
+import type { OpenOptions } from '../../core/store/open-address.ts'
 import { collectIds, encodeStream, takeIds } from '../../core/text/tokenize/encode-stream.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
-import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
+import { type OpenFiles, openAddressedFiles } from '../../engine/load/open/requested-files.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
+import { hubHere, isUrl } from './hub-here.ts'
 import { EMBEDDED, EMBEDDED_NAMES, embeddedModel, embeddedPath } from './models/embedded.ts'
+import { storedAddress } from './models/stored-models.ts'
 import type { LoraFlag } from './options.ts'
-import { systemCode, systemError, unreached } from './terminal/failure.ts'
+import { type StoreOption, storeOf } from './store/node-store.ts'
+import { systemCode } from './system-errors.ts'
+import { systemError, unreached } from './terminal/failure.ts'
 
 /** Maximum bytes of a text that must fit into memory, such as a schema or a dataset. */
 const MAX_BYTES = 256 << 20
@@ -84,30 +88,35 @@ interface FileOptions {
   readonly wants?: 'graph' | undefined
   /** Overrides the hub's address and token from the environment. */
   readonly hub?: Hub | undefined
+  /** Where downloads are stored. */
+  readonly store?: StoreOption
 }
-
-export const isUrl = (place: string): boolean => /^https?:\/\//i.test(place)
-
-/** The hub's address and token. */
-const hubHere = (): Hub => ({ baseUrl: process.env['HF_ENDPOINT'], token: process.env['HF_TOKEN'] })
 
 /**
  * `<model>` as a URL or as an unambiguous path. A file or folder on this machine takes precedence over a
- * catalogue model and a hub repository of the same name. A trailing slash is kept. Returns a text that
- * matches nothing unchanged.
+ * catalogue model, a stored model and a hub repository of the same name. A trailing slash is kept. Returns a
+ * text that matches nothing unchanged.
  */
-export async function placeOf(model: string): Promise<Place> {
+export async function placeOf(model: string, store?: StoreOption): Promise<Place> {
   if (embeddedModel(model) !== undefined) return givenPlace(model)
   // A path that cannot be inspected counts as existing; opening it reports the reason.
   const isHere = !isUrl(model) && !model.startsWith('hf:') && (await isThere(model).catch(() => true))
   if (isHere) return givenPlace(resolve(model) + (/[\\/]$/.test(model) ? '/' : ''))
-  const address = parseHubAddress(catalogued(model)?.address ?? model)
+  const known = catalogued(model)
+  const stored = known === undefined ? await storedAddress(model, storeOf(store)) : undefined
+  if (stored !== undefined) return givenPlace(stored)
+  const address = parseHubAddress(known?.address ?? model)
   return givenPlace(address === undefined ? model : hubUrl(address, hubHere()))
 }
 
 /** The same, for adapters. */
 export async function placedAdapters(lora: readonly LoraFlag[] | undefined): Promise<LoadRequest['lora']> {
   return lora && Promise.all(lora.map(async (flag) => ({ ...flag, source: await placeOf(flag.source) })))
+}
+
+function addressOptions({ store, hub = hubHere(), ...options }: FileOptions): OpenOptions {
+  const device = storeOf(store)
+  return { ...options, hub, device, cache: device === undefined ? 'none' : 'opfs' }
 }
 
 /** Replaces the library's message, which is meant for pages: Node knows why the connection failed. */
@@ -121,9 +130,8 @@ export async function peekModelFiles(
   model: string,
   options: Omit<FileOptions, 'onProgress'>,
 ): Promise<Peeked> {
-  const place = await placeOf(model)
-  if (isUrl(place))
-    return fromServer(peekAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' }), place)
+  const place = await placeOf(model, options.store)
+  if (isUrl(place)) return fromServer(peekAddress(place, addressOptions(options)), place)
   const graphs = async () => (embeddedModel(model) === undefined ? graphsIn(model) : [])
   return { ...(await openModelFiles(model, options)), graphs, downloadBytes: 0 }
 }
@@ -141,12 +149,8 @@ async function graphsIn(path: string): Promise<readonly GraphFiles[]> {
 
 /** Opens `<model>`. Throws `format` if there is no such file, `network` if a URL cannot be fetched. */
 export async function openModelFiles(model: string, options: FileOptions = {}): Promise<OpenFiles> {
-  const place = await placeOf(model)
-  if (isUrl(place)) {
-    const asked = openAddress(place, { ...options, hub: options.hub ?? hubHere(), cache: 'none' })
-    const sources = await fromServer(asked, place)
-    return { sources, async close() {} }
-  }
+  const place = await placeOf(model, options.store)
+  if (isUrl(place)) return fromServer(openAddressedFiles(place, addressOptions(options)), place)
   const handles: FileHandle[] = []
   let opened = model
   const close = async () => void (await Promise.all(handles.map((handle) => handle.close())))

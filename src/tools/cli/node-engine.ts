@@ -2,10 +2,11 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { blobSource } from '../../core/base/bytes.ts'
+import { checkOption } from '../../core/base/options/option-kinds.ts'
 import { chooseBuild, detectFeatures } from '../../core/runtime/features.ts'
 import { missingFile, request } from '../../core/store/download/request.ts'
 import { Engine } from '../../engine/api/engine.ts'
-import { checkedLoad } from '../../engine/api/request/load-options.ts'
+import { checkedLoad, LOAD_OPTIONS } from '../../engine/api/request/load-options.ts'
 import type { LoadOptions, ModelSource, ProbeOptions, ProbeReport, Support } from '../../engine/api/types.ts'
 import { loadModel } from '../../engine/load/build-model.ts'
 import type { FileOpener } from '../../engine/load/open/requested-files.ts'
@@ -13,7 +14,9 @@ import { probeModel } from '../../engine/probe/probe.ts'
 import { createService } from '../../engine/service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
+import { openPacked, readsPack } from './models/stored-packs.ts'
 import { nodeHost } from './node-host.ts'
+import { type StoreOption, storeOf } from './store/node-store.ts'
 
 /** Makes `Engine` start the way Node needs. */
 export function startEnginesInThisProcess(): void {
@@ -24,6 +27,12 @@ async function load(source: ModelSource, options: LoadOptions = {}): Promise<Eng
   const checked = checkedLoad(options, 'onProgress')
   checked.signal?.throwIfAborted()
   const { place, ...others } = await placed(source, checked)
+  const store = givenStore(checked)
+  const openFiles: FileOpener = async ({ source: asked, hub, dtype }, { signal, onProgress }) => {
+    if (typeof asked !== 'string') return blobFiles(asked)
+    const open = () => openModelFiles(asked, { signal, hub, dtype, onProgress, store })
+    return readsPack(checked) ? openPacked(asked, storeOf(store), open, { signal, onProgress }) : open()
+  }
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), place, { ...checked, ...others })
 }
@@ -36,7 +45,7 @@ async function probe(source: ModelSource, options: ProbeOptions = {}): Promise<P
   const service = createService(noModel, (request, hooks) =>
     probeModel(request, hooks, nodeHost(), async ({ source: asked, hub, dtype }, { signal }) =>
       typeof asked === 'string'
-        ? peekModelFiles(asked, { signal, hub, dtype })
+        ? peekModelFiles(asked, { signal, hub, dtype, store: givenStore(checked) })
         : { ...blobFiles(asked), downloadBytes: 0 },
     ),
   )
@@ -57,8 +66,11 @@ async function support(): Promise<Support> {
 /** Node has no worker to start in advance. */
 function checkPrepare(): void {}
 
-const openFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) =>
-  typeof source === 'string' ? openModelFiles(source, { signal, hub, dtype, onProgress }) : blobFiles(source)
+/** The store that the options ask for. Throws `unsupported` for a wrong one. */
+export function givenStore({ store, cache }: Pick<LoadOptions, 'store' | 'cache'>): StoreOption {
+  checkOption('store', store, LOAD_OPTIONS.store)
+  return cache === 'none' ? false : store
+}
 
 export const blobFiles = (files: readonly File[]) => ({
   sources: files.map((file) => blobSource(file.name, file)),
@@ -68,13 +80,15 @@ export const blobFiles = (files: readonly File[]) => ({
 /** Resolves a model's paths and names, so that they no longer depend on the working directory. */
 async function placed(
   source: ModelSource,
-  { draft, vision, lora }: Pick<LoadOptions, 'draft' | 'vision' | 'lora'>,
+  { draft, vision, lora, ...others }: Pick<LoadOptions, 'draft' | 'vision' | 'lora' | 'store' | 'cache'>,
 ) {
+  const store = givenStore(others)
   const [place, draftPlace, tower, adapters] = await Promise.all([
-    placeOfSource(source),
-    draft === undefined ? undefined : placeOfSource(draft),
-    vision === undefined ? undefined : placeOfSource(vision),
-    lora && Promise.all(lora.map(async (each) => ({ ...each, source: await placeOfSource(each.source) }))),
+    placeOfSource(source, store),
+    draft === undefined ? undefined : placeOfSource(draft, store),
+    vision === undefined ? undefined : placeOfSource(vision, store),
+    lora &&
+      Promise.all(lora.map(async (each) => ({ ...each, source: await placeOfSource(each.source, store) }))),
   ])
   return { place, draft: draftPlace, vision: tower, lora: adapters }
 }
@@ -83,11 +97,11 @@ async function placed(
  * Resolves paths and names, so that they no longer depend on the working directory. Returns a Blob for the
  * program's own data.
  */
-export async function placeOfSource(source: ModelSource): Promise<ModelSource> {
+export async function placeOfSource(source: ModelSource, store: StoreOption): Promise<ModelSource> {
   if (source instanceof URL && source.protocol === 'file:') return fileURLToPath(source)
   if ((typeof source === 'string' || source instanceof URL) && /^(?:blob|data):/i.test(String(source)))
     return dataAt(String(source))
-  return typeof source === 'string' ? placeOf(source) : source
+  return typeof source === 'string' ? placeOf(source, store) : source
 }
 
 /** The program's own data at a blob or data URL. Throws `network` if there is none. */

@@ -10,6 +10,7 @@ import type { SparsePolicy } from '../../core/weights/sparse/choose-sparse.ts'
 import { LOAD_OPTIONS, mostThreads } from '../../engine/api/request/load-options.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS } from '../../network/compile/lower/policy.ts'
 import { EMBEDDED_NAMES } from './models/embedded.ts'
+import { NO_STORE } from './store/node-store.ts'
 
 const MANIFEST = import.meta.url.endsWith('.ts') ? '../../../package.json' : '../package.json'
 
@@ -19,7 +20,7 @@ export const packageVersion = (): string =>
 /** The description of `<model>` in each command. */
 export const MODEL = `file, folder, URL (with a trailing slash for a folder), a name from "halfbyte models" or owner/name[:file][@revision] on the hub if no such path exists, or an embedded model: ${EMBEDDED_NAMES}`
 
-/** A parser of integers from `least` to `most`. */
+/** A parser for integers from `least` to `most`. */
 export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -33,7 +34,7 @@ export function whole(least: number, most = Number.MAX_SAFE_INTEGER): (text: str
 const threadCount = (text: string): number | 'auto' =>
   text === 'auto' ? text : whole(1, mostThreads())(text)
 
-/** A parser of numbers from `least` to `most`. */
+/** A parser for numbers from `least` to `most`. */
 export function real(least: number, most = Number.POSITIVE_INFINITY): (text: string) => number {
   return (text) => {
     const value = Number(text)
@@ -64,7 +65,7 @@ const UNITS: ReadonlyMap<string, number> = new Map(
 /** The parser of a repeatable option. */
 export const repeated = (text: string, before: readonly string[] = []): readonly string[] => [...before, text]
 
-/** A parser of sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
+/** A parser for sizes, at least `least` bytes: `64MB`, `1.5 GiB`, or bytes without a unit. */
 export function size(least: number): (text: string) => number {
   return (text) => {
     const [, number = '', unit = ''] = /^\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*$/i.exec(text) ?? []
@@ -154,7 +155,7 @@ export function dtypeOption(): Option {
 export function architectureOption(): Option {
   return new Option(
     '--architecture <family>',
-    'the family to read the model as, such as llama, for an unknown architecture that computes the same',
+    'the family to load the model as, such as llama, for an unknown architecture that computes the same function',
   )
 }
 
@@ -198,6 +199,16 @@ export function withEngineOptions(command: Command): Command {
       'maximum memory for keys and values, like 256MB; default: all available memory',
       size(LOAD_OPTIONS.stateBytes.least),
     )
+}
+
+/** Adds `--no-store` to a command that loads models. */
+export function withStoreOption(command: Command): Command {
+  return command
+    .option('--no-store', `neither store downloads nor read stored ones; ${NO_STORE}=1 does the same`)
+    .hook('preAction', () => {
+      // The variable reaches each load of the command.
+      if (command.getOptionValue('store') === false) process.env[NO_STORE] = '1'
+    })
 }
 
 export interface VisionFlags {

@@ -8,7 +8,7 @@ import { embedCommand, rerankCommand } from './commands/embed.ts'
 import { evalCommand } from './commands/eval.ts'
 import { evaluateCommands } from './commands/evaluate.ts'
 import { generateCommand } from './commands/generate.ts'
-import { inspectCommand, modelsCommand } from './commands/inspect.ts'
+import { inspectCommand } from './commands/inspect.ts'
 import { measureCostsCommand } from './commands/measure-costs.ts'
 import { pruneCommand } from './commands/prune.ts'
 import { quantizeCommand } from './commands/quantize.ts'
@@ -16,9 +16,13 @@ import { runCommand } from './commands/run.ts'
 import { tokenizeCommand } from './commands/tokenize.ts'
 import { trimCommand } from './compress/trim.ts'
 import { EMBEDDED_NAMES } from './models/embedded.ts'
-import { packageVersion } from './options.ts'
+import { modelsCommand } from './models/models-command.ts'
+import { pruneStoreCommand, pullCommand, rmCommand } from './models/store-commands.ts'
+import { packageVersion, withStoreOption } from './options.ts'
 import { serveCommand } from './serve/serve.ts'
+import { reportDenials } from './store/node-store.ts'
 import { completionCommand, firstSentence } from './terminal/completion.ts'
+import { note } from './terminal/notes.ts'
 
 export function newProgram(): Command {
   const program = new Command('halfbyte')
@@ -26,29 +30,33 @@ export function newProgram(): Command {
       `Language models on the CPU, from WebAssembly kernels. <model> is a file, a folder, a URL, a name listed by "halfbyte models", or an embedded model: ${EMBEDDED_NAMES}.`,
     )
     .version(packageVersion(), '--version', 'print the version')
+  program.hook('preAction', () => reportDenials(note))
   program.configureHelp({
     subcommandTerm: (command) => command.name(),
     subcommandDescription: (command) => firstSentence(command.description()),
   })
   const commands: Command[] = [
-    generateCommand(),
-    chatCommand(),
-    serveCommand(),
+    ...[generateCommand(), chatCommand(), serveCommand()].map(withStoreOption),
     modelsCommand(),
-    inspectCommand(),
-    tokenizeCommand(),
-    embedCommand(),
-    rerankCommand(),
-    runCommand(),
-    ...evaluateCommands(),
-    evalCommand(),
-    convertCommand(),
-    calibrateCommand(),
-    quantizeCommand(),
-    pruneCommand(),
-    trimCommand(),
+    pullCommand(),
+    rmCommand(),
+    pruneStoreCommand(),
+    ...[
+      inspectCommand(),
+      tokenizeCommand(),
+      embedCommand(),
+      rerankCommand(),
+      runCommand(),
+      ...evaluateCommands(),
+      evalCommand(),
+      convertCommand(),
+      calibrateCommand(),
+      quantizeCommand(),
+      pruneCommand(),
+      trimCommand(),
+      compareCommand(),
+    ].map(withStoreOption),
     measureCostsCommand(),
-    compareCommand(),
     completionCommand(() => commands),
   ]
   for (const command of commands) program.addCommand(command)

@@ -77,7 +77,7 @@ export function svgCurves(
   ])
 }
 
-/** Places a value of an axis, as text. */
+/** Maps a value to its coordinate on an axis, as text. */
 type Place = (value: number) => string
 
 /** The line, marks and whiskers of one series, and its row of the legend. */

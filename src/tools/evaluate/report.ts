@@ -58,7 +58,7 @@ export const cell = (text: string): string => text.replace(/[|\n\r]/g, ' ')
 export interface TaskReport {
   readonly task: string
   readonly metrics: Metrics
-  /** Number of items scored, out of `of` in the file. */
+  /** Number of scored items; the file has `of`. */
   readonly items: number
   readonly of: number
   readonly unit: string

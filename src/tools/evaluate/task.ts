@@ -7,8 +7,8 @@ export interface Estimate {
   /** Standard error; undefined for a single item. */
   readonly error: number | undefined
   /**
-   * The influence of each item: how far it moves the value, to first order. Influences sum to 0. Two models
-   * on the same items are compared by the differences of their influences.
+   * The influence of each item: how much it changes the value, to first order. Influences sum to 0. Two
+   * models on the same items are compared by the differences of their influences.
    */
   readonly influence?: readonly number[]
 }
@@ -62,6 +62,8 @@ export interface Task<Model = EvaluatedModel, Result = ItemResult> {
   readonly count: number
   /** A noun for the items, e.g. `questions`. */
   readonly unit: string
+  /** The line of the data file at which an item begins, from 1. Absent if items are not lines. */
+  readonly lineOf?: ((index: number) => number) | undefined
   /** Items between two calls of `keep`. Default 64. */
   readonly keptItems?: number | undefined
   /** The accuracy of guessing; undefined if the task has no choices. */

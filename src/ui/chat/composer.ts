@@ -79,7 +79,7 @@ export class Composer implements ReactiveController {
       // The stop button replaced Send under the pointer. Keyboard events have no detail.
       if (detail === 0 || timeStamp - this.#clicked > DOUBLE_CLICK) onStop()
     }
-    // With an empty field the button keeps focus, which a disabled button would lose.
+    // With an empty field, the button keeps focus, which a disabled button would lose.
     return html`<form class="composer" part="composer" @submit=${submit} @click=${this.#onClick}>
       ${view.above ?? nothing}${view.before ?? nothing}
       <textarea part="input" rows="1" dir="auto" maxlength=${MAX_LETTERS} aria-label=${words.message}

@@ -1,4 +1,4 @@
-// An error as shown to users: a sentence, with the library's message folded below.
+// An error as shown to users: a sentence, with the library's message collapsed below.
 import { html, nothing, type TemplateResult } from 'lit'
 import type { CommonWords } from '../words/english.ts'
 

@@ -30,7 +30,7 @@ export const messageView = ({
     ${above}${editor ?? html`<div class="body" dir="auto">${body}</div>`}${below}
   </article>`
 
-/** The model's thought before its answer. Folded, because thoughts are long and not the answer. */
+/** The model's thought before its answer. Collapsed, because thoughts are long and not the answer. */
 export const thoughtsView = (
   thoughts: string | undefined,
   isThinking: boolean,

@@ -257,7 +257,7 @@ const messages = css`
     padding: 8px 14px;
     border-radius: 18px;
     border-end-end-radius: 4px;
-    /* Forced colours leave no ground, but show this. */
+    /* Forced colours remove backgrounds, but show this. */
     outline: 1px solid transparent;
     background: var(--mine);
     color: var(--on-mine);

@@ -1,4 +1,4 @@
-// In: texts with and without visible characters. Out: what is sent of them.
+// In: texts with and without visible characters. Out: the text that is sent.
 import { expect, test } from 'vitest'
 import { visibleText } from './visible.ts'
 

@@ -1,6 +1,6 @@
 // Collects the text of a marked-up document as Markdown: headings, paragraphs, items and rows of tables.
 
-/** Levels of lists that are indented. */
+/** Maximum indentation level of a list. */
 const MAX_INDENT = 6
 
 interface Block {

@@ -1,12 +1,14 @@
-// Which passages a model reads for a question: the nearest, as many as fit in its context beside the
+// Chooses the passages that a model reads for a question: the nearest ones that fit in its context with the
 // question.
 import type { DocumentSearch, FoundPassage, Question, SearchOptions } from './search.ts'
 
-/** Passages for one question. More would take a phone too long to read, and distract a small model. */
+/**
+ * Maximum passages for one question. More would take a phone too long to read, and distract a small model.
+ */
 const MAX_PASSAGES = 12
 /** Share of the context that question and passages may fill; the rest is for the answer. */
 export const PASSAGES_SHARE = 0.75
-/** Tokens of context below which no question with a passage and its answer fits well. */
+/** Minimum tokens of context for a question with a passage and its answer. */
 const LEAST_CONTEXT = 1024
 
 /**

@@ -2,7 +2,7 @@
 
 /** Characters at the beginning of a web page in which it may declare its encoding. */
 const DECLARED_WITHIN = 1024
-/** Bytes in which UTF-16 without a mark is recognized. */
+/** Number of bytes examined to recognize UTF-16 without a mark. */
 const SAMPLE = 4096
 
 /** Undefined for bytes that are not text. */
@@ -56,6 +56,8 @@ function declared(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Text has none of these, except for escapes in logs. Unassigned bytes of Windows-1252 become them too. */
+/**
+ * Text contains none of these, except for escapes in logs. Unassigned bytes of Windows-1252 become them too.
+ */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what it looks for
 const hasControls = (text: string): boolean => /[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text)

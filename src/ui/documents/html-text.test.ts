@@ -33,7 +33,7 @@ a
   b`)
 })
 
-test('a first heading replaces the title, and a line with a mark is no heading', async () => {
+test('a first heading replaces the title, and a line that begins with a mark is not a heading', async () => {
   expect(await read('<title>T</title><h1>H</h1><p># not a heading')).toBe('# H\n\n # not a heading'.trim())
 })
 

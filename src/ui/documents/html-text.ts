@@ -74,7 +74,7 @@ class Page implements MarkupSink {
     if (['ul', 'ol', 'table'].includes(name) && this.#lists === 0) this.blocks.gap()
   }
 
-  /** Ends a paragraph. In a cell or a list it is part of the cell or of its item. */
+  /** Ends a paragraph. In a cell or a list, it is part of the cell or of its item. */
   #end(): void {
     if (this.#cells !== undefined && this.#cells.length + this.#text.trim().length > 0) {
       this.#text += ' '

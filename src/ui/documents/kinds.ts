@@ -39,13 +39,13 @@ const TYPES: ReadonlyMap<string, DocumentKind> = new Map(
   }),
 )
 
-/** The kind of a file. Anything else may be plain text, which its bytes tell. */
+/** The kind of a file. Any other file may be plain text; its bytes decide. */
 export const kindOf = (name: string, type = ''): DocumentKind =>
   NAMES.find(([pattern]) => pattern.test(name))?.[1] ?? TYPES.get(type.split(';', 1)[0] ?? '') ?? 'text'
 
 /**
  * True if lines that begin with `#` are headings in the text that was read from a file of this name. In
- * scripts and settings they are comments. Texts without a file have no ending.
+ * scripts and settings they are comments. Texts without a file have no file name extension.
  */
 export const hasHeadings = (name: string): boolean =>
   ['docx', 'html', 'markdown'].includes(kindOf(name)) || !/\.\w{1,8}$/.test(name)

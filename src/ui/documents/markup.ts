@@ -1,5 +1,5 @@
-// Parses HTML and XML in parts, so that the page can draw in between. The parser reports tags and builds no
-// document, which Trusted Types would guard; it runs and requests nothing.
+// Parses HTML and XML in parts, so that the page can draw in between. The parser reports tags and does not
+// build a document, for which Trusted Types would need a policy. It runs no scripts and makes no requests.
 import { Parser } from 'htmlparser2'
 
 /** Characters parsed at a time. */

@@ -1,4 +1,4 @@
-// In: texts, tables, pages. Out: passages that overlap and know their place.
+// In: texts, tables, pages. Out: passages that overlap and state their place.
 import { expect, test } from 'vitest'
 import { DOCUMENT_WORDS } from '../words/documents.ts'
 import { cutDocument } from './passages.ts'

@@ -1,4 +1,4 @@
-// Splits documents into overlapping passages that know their place: the page of a PDF, the path of headings,
+// Splits documents into overlapping passages, each with its place: the page of a PDF, the path of headings,
 // the lines of a text or the rows of a table.
 import { hasHeadings, kindOf } from './kinds.ts'
 import type { TextDocument } from './read-file.ts'
@@ -21,7 +21,7 @@ interface DocumentPassage {
   readonly place: Place
 }
 
-/** Maximum width of a passage, about 150 tokens: so many letters, or a third as many ideographs. */
+/** Maximum width of a passage in letters, about 150 tokens. An ideograph is three letters wide. */
 const PASSAGE_WIDTH = 600
 /** Maximum width of the text that a passage repeats from the one before. */
 const OVERLAP_WIDTH = 120
@@ -36,7 +36,7 @@ export function cutDocument(document: TextDocument): readonly DocumentPassage[] 
   const { name, text } = document
   if (kindOf(name) === 'table') return cutTable(text)
   const passages = new Cutter(text.includes('\f')).cut(document)
-  // The lines of a whole document tell nothing.
+  // Line numbers that span the whole document say nothing.
   const [{ lines: _, ...place } = {}] = passages.map((passage) => passage.place)
   return passages.length === 1 ? passages.map((passage) => ({ ...passage, place })) : passages
 }
@@ -54,11 +54,11 @@ interface Piece {
 class Cutter {
   readonly #hasPages: boolean
   readonly #passages: DocumentPassage[] = []
-  /** The headings in force, by level. */
+  /** The current headings, by level. */
   #headings: (string | undefined)[] = []
   #pieces: Piece[] = []
   #width = 0
-  /** The end of the passage before, in the same section. */
+  /** The end of the previous passage in the same section. */
   #tail = ''
 
   constructor(hasPages: boolean) {

@@ -10,14 +10,14 @@ import { readDocument } from './read-file.ts'
 const read = (name: string, content: BlobPart, type = '') =>
   readDocument(new File([content], name, { type }), { startPdf, sizeText: (bytes) => `${bytes} B` })
 
-test('every kind of file of a real program is read', async () => {
+test('files of every kind, written by real programs, are read', async () => {
   const texts = await Promise.all(DOCUMENTS.map(readFixture))
   expect(texts.map(({ name, text }) => [name, text.length > 4000])).toEqual(
     DOCUMENTS.map((name) => [name, true]),
   )
 })
 
-test('the kind is that of the name, otherwise of the type', () => {
+test('the file name determines the kind, otherwise the type does', () => {
   expect(['a.PDF', 'a.docx', 'b.htm', 'b.TSV', 'c.md', 'c.py', 'c'].map((name) => kindOf(name))).toEqual([
     'pdf',
     'docx',
@@ -33,7 +33,7 @@ test('the kind is that of the name, otherwise of the type', () => {
   ])
 })
 
-test('line ends and names become plain', async () => {
+test('line ends and names are normalised', async () => {
   expect(await read('a \n b.txt', 'one\r\ntwo\rthree\n\n')).toEqual({
     name: 'a b.txt',
     text: 'one\ntwo\nthree',

@@ -14,7 +14,7 @@ const SECTIONS = file(
   ),
 )
 
-test('of 40 questions on four documents, words find the answer of 80 % first and of 92 % in three', async () => {
+test('for 40 questions on four documents, words find 80 % of the answers first and 92 % in three passages', async () => {
   expect(QUESTIONS).toHaveLength(40)
   const ranks = await ranksOf((search, text) => search.nearest({ text }))
   expect(recallAt(ranks, 1)).toBeGreaterThanOrEqual(0.8)
@@ -60,7 +60,7 @@ test('without a common word, texts are read from their beginning', async () => {
   expect(await new DocumentSearch([SECTIONS]).nearest({ text: 'Summarize!' })).toEqual([0, 1, 2])
 })
 
-/** Knows that illumination is light. */
+/** An encoder for which "illumination" means light. */
 function encoderOf(embedded: string[]): Encoder {
   return {
     embed: async (texts) => {

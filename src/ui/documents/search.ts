@@ -8,7 +8,9 @@ import { WordIndex } from './word-index.ts'
 
 /** Passages per call of an encoder: on a stop, the page waits for at most this many. */
 const BATCH = 16
-/** Weight of the words beside the encoder: it finds paraphrases, they find names and numbers. */
+/**
+ * Weight of the words relative to the encoder: the encoder finds paraphrases, words find names and numbers.
+ */
 const WORDS_SHARE = 0.3
 
 /** A passage of one of the documents. */
@@ -21,7 +23,7 @@ export interface FoundPassage {
 
 export interface Question {
   readonly text: string
-  /** The question before, which a short one may refer to. Default: none. */
+  /** The previous question, which a short one may refer to. Default: none. */
   readonly earlier?: string | undefined
 }
 
@@ -33,7 +35,10 @@ export interface SearchOptions {
   readonly onProgress?: ((done: number, total: number) => void) | undefined
 }
 
-/** The passages of documents, indexed by words, and by an encoder with the first search that has one. */
+/**
+ * The passages of documents, indexed by words. An encoder indexes them too, in the first search that is given
+ * one.
+ */
 export class DocumentSearch {
   readonly passages: readonly FoundPassage[]
   /** Each passage with its document's name and its headings, which often name what it is about. */

@@ -1,7 +1,7 @@
 // Tables of text: comma-separated values and their relatives, with quoted cells (RFC 4180).
 
 const DELIMITERS = [',', ';', '\t', '|'] as const
-/** Characters in which the delimiter is counted. */
+/** Number of characters examined to find the delimiter. */
 const SAMPLE = 10_000
 
 interface TableRow {

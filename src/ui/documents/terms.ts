@@ -1,5 +1,5 @@
 // The terms of a text by which passages are found: its words in lower case and without accents, and pairs of
-// letters in scripts that write no spaces.
+// letters in scripts without spaces.
 
 /** Diacritics of Latin, Greek, Cyrillic, Hebrew and Arabic. In other scripts marks are letters. */
 const DIACRITICS = /[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0640]/g
@@ -23,11 +23,11 @@ const SPACELESS =
   /([\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}ー々]+)/u
 /** Thousands in English, German, French and Swiss numbers. */
 const GROUPED = /(?<=\d)[,.'’\u00a0\u202f](?=\d{3}(?!\d))/g
-/** Words of this length or more also count by their beginning, which inflections share. */
+/** Words of this length or more are also indexed by their beginning, which inflected forms share. */
 const LEAST_STEM = 5
-/** Letters of a beginning. */
+/** Length of an indexed beginning, in letters. */
 const STEM = 5
-/** The mark of a beginning, which no word contains. */
+/** Marks a beginning; no word contains this character. */
 const STEM_MARK = '^'
 
 export const folded = (text: string): string =>

@@ -1,16 +1,16 @@
 // Finds passages by words: Okapi BM25 over the terms of each passage and of its headings.
 import { isStem, termsOf } from './terms.ts'
 
-/** How soon repetitions stop to count, and how much a passage's length matters. */
+/** How soon repetitions stop counting, and how much a passage's length matters. */
 const SATURATION = 1.2
 const LENGTH_WEIGHT = 0.5
-/** Weight of the beginning of a word beside that of the whole word. */
+/** Weight of the beginning of a word, relative to that of the whole word. */
 const STEM_WEIGHT = 0.5
-/** Weight of the terms of the question before, which a short one may refer to. */
+/** Weight of the terms of the previous question, which a short one may refer to. */
 const EARLIER_WEIGHT = 0.25
 
 export class WordIndex {
-  /** The passages of each term, with its count there. */
+  /** The passages that contain each term, with its count in each. */
   readonly #postings = new Map<string, Map<number, number>>()
   readonly #lengths: readonly number[]
   readonly #meanLength: number
@@ -28,7 +28,7 @@ export class WordIndex {
     this.#meanLength = Math.max(1, this.#lengths.reduce((sum, length) => sum + length, 0) / texts.length)
   }
 
-  /** The score of each passage, at least 0. `earlier`: the question before. */
+  /** The score of each passage, at least 0. `earlier`: the previous question. */
   scores(question: string, earlier = ''): number[] {
     const scores = this.#lengths.map(() => 0)
     const asked = new Set(termsOf(question))

@@ -246,7 +246,7 @@ export abstract class ChatProperties extends LitElement implements Omit<Halfbyte
     Object.assign(this, DEFAULTS)
   }
 
-  /** Untyped pages may set anything. For an invalid value the default is used, and an error is reported. */
+  /** Untyped pages may set anything. For an invalid value, the default is used, and an error is reported. */
   static override getPropertyDescriptor(
     name: PropertyKey,
     key: string | symbol,

@@ -11,11 +11,11 @@ import type { Keep } from './conversation/keep.ts'
 export interface HalfbyteChatProps {
   /** What to load, as for `Engine.load`; as an attribute, an address. Not needed with `engine`. */
   model: ModelSource | undefined
-  /** The system prompt. Default: nothing. */
+  /** The system prompt. Default: none. */
   system: string | undefined
-  /** The title. Default: the word `heading`. */
+  /** The title. Default: the text `heading` in the widget's language. */
   heading: string | undefined
-  /** The placeholder of the empty field. Default: the word `placeholder`. */
+  /** The placeholder of the empty field. Default: the text `placeholder` in the widget's language. */
   placeholder: string | undefined
   /** `inline`: a box in the page; `bubble`: a button in the corner that opens a panel. Default `inline`. */
   mode: 'inline' | 'bubble'
@@ -30,11 +30,16 @@ export interface HalfbyteChatProps {
    * Default false.
    */
   allowFiles: boolean
-  /** Size of the download in bytes. If given, no request is made before the user has agreed. */
+  /**
+   * Size of the download in bytes. If set, no request is made before the user has agreed. Default: looked up.
+   */
   downloadBytes: number | undefined
-  /** Whether the conversation is kept: not at all, until the tab closes, or on the device. Default `none`. */
+  /**
+   * Where the conversation is stored. `none`: nowhere; `tab`: until the tab closes; `device`: on the device,
+   * until it is cleared. Default `none`.
+   */
   keep: Keep
-  /** The name under which it is kept. Default `default`. */
+  /** The name under which the conversation is stored. Default `default`. */
   name: string
   /** Who shares the engine: the widgets of the `page`, or also other `tabs` of the site. Default `page`. */
   share: 'page' | 'tabs'
@@ -43,29 +48,33 @@ export interface HalfbyteChatProps {
    * help lines (`care`); those and sums, units, dates and times (`all`); or `none`. Default `care`.
    */
   assist: Assist
-  /** Questions to begin with. As an attribute: a JSON list, or texts separated by `|`. */
+  /** Suggested first questions. As an attribute: a JSON list, or texts separated by `|`. Default: none. */
   suggestions: readonly string[]
   /**
-   * Functions of the page that the model may call, as a property; or `assist`: sums, units, dates and times,
-   * for models that use them well. Default: none.
+   * Functions of the page that the model may call (a property only); or `assist`: sums, units, dates and
+   * times, for models that use them well. Default: none.
    */
   tools: WidgetTools
-  /** Texts for looking up answers; set a new list when one changes. A property only. Default: none. */
+  /**
+   * Texts in which answers are looked up; set a new list when one changes. A property only. Default: none.
+   */
   documents: readonly (string | WidgetDocument)[]
   /**
-   * A sentence encoder that finds the passages: its location, as for `Embedder.load`, or the page's own
-   * encoder. As an attribute: an address. Default: none; they are found by words.
+   * A sentence encoder that finds passages of the documents: its location, as for `Embedder.load`, or the
+   * page's own encoder. As an attribute: an address. Default: none; passages are found by their words.
    */
   embedder: Embedder | ModelSource | undefined
-  /** Options of the load, without `signal` and `onProgress`. A property only. */
+  /** Options of `Engine.load`, without `signal` and `onProgress`. A property only. Default: none. */
   loadOptions: LoadOptions
-  /** Options of each reply, without `signal` and `tools`. A property only. */
+  /** Options of each reply, without `signal` and `tools`. A property only. Default: none. */
   generateOptions: GenerateOptions
-  /** Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. */
+  /**
+   * Variables of the chat template, such as `enable_thinking`. As an attribute: a JSON object. Default: none.
+   */
   templateArguments: NonNullable<GenerateOptions['templateArguments']>
   /**
-   * Texts in place of the widget's in the language of its page: any of the names in `ENGLISH`. A property
-   * only.
+   * Texts that replace the widget's own, by their names in `ENGLISH`. A property only. Default: none; the
+   * widget is in the language of its page.
    */
   messages: Partial<Words>
   /**
@@ -76,7 +85,7 @@ export interface HalfbyteChatProps {
 
 /** All events bubble and cross shadow boundaries. */
 export interface HalfbyteChatEvents {
-  /** While the model loads. */
+  /** The load has progressed. */
   'halfbyte-progress': CustomEvent<LoadProgress>
   /** An engine is ready to answer. */
   'halfbyte-ready': CustomEvent<Engine>
@@ -97,6 +106,7 @@ export type ChatState = 'idle' | 'checking' | 'consent' | 'loading' | 'ready' | 
 export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
   /** The conversation so far, as displayed. */
   readonly conversation: readonly Entry[]
+  /** What the widget is doing. */
   readonly state: ChatState
   /**
    * Loads the model without asking for consent, for pages that have already asked. Resolves when it can
@@ -108,7 +118,7 @@ export interface HalfbyteChat extends HTMLElement, HalfbyteChatProps {
    * vision model. Ignored while answering.
    */
   send(text: string, pictures?: readonly Blob[]): void
-  /** Stops the current answer. Its text so far stays. */
+  /** Stops the current answer. Its text so far is kept. */
   stop(): void
   /** Retries what failed, or answers the last question again. */
   retry(): void

@@ -56,7 +56,7 @@ test('events, slots, parts and custom properties match the templates and styles'
   expect(names(declaration.cssProperties)).toEqual(found(/var\((--halfbyte-[\w-]+)/g))
 })
 
-test('the guide names each of them', () => {
+test('the guide names every event, slot, part and custom property', () => {
   const { attributes, events, slots, cssParts, cssProperties, members } = declaration
   const own = members.filter((member) => !('attribute' in member))
   const all = [attributes, events, slots, cssParts, cssProperties, own].flatMap(names)

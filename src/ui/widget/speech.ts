@@ -1,10 +1,10 @@
-// The widget's language. In: the element's place in its page, and the texts that the page replaces. Out: its
-// texts, their direction, and the tag for numbers.
+// The widget's language. In: the element and its ancestors, whose `lang` applies, and the texts that the page
+// replaces. Out: its texts, their direction, and the tag for numbers.
 import type { ReactiveController, ReactiveControllerHost } from 'lit'
 import { ENGLISH, type Translation, type Words } from '../words/english.ts'
 import { isRightToLeft, type Language, languageFor, type Translated } from '../words/languages.ts'
 
-/** Each loads when a page needs it. Bundlers need the whole paths. */
+/** Each loads when a page needs it. Bundlers need complete paths. */
 const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
   ar: () => import('../words/languages/ar.ts'),
   bn: () => import('../words/languages/bn.ts'),
@@ -31,7 +31,7 @@ const TRANSLATIONS: Readonly<Record<Translated, () => Promise<Translation>>> = {
 /** How long, in milliseconds, the first rendering waits for a translation. */
 const MAX_WAIT = 1000
 
-/** The element's own `lang`, or that of the nearest element around it; empty if there is none. */
+/** The `lang` of the element or of its nearest ancestor with one; empty if there is none. */
 function tagOf(element: Element): string {
   for (let inside: Element | undefined = element; inside !== undefined; ) {
     const tag = inside.closest('[lang]')?.getAttribute('lang')
@@ -48,7 +48,7 @@ export class Speech implements ReactiveController {
   readonly #observer = new MutationObserver(() => this.#follow())
   /** The page's language tag. */
   #tag = ''
-  /** The texts in their own language, and the page's on top of them. */
+  /** The widget's texts in their language, overridden by those of the page. */
   #own: { readonly language: Language; readonly words: Words } = { language: 'en', words: ENGLISH }
   #merged: { readonly own: Words; readonly given: Partial<Words>; readonly words: Words } | undefined
   /** The translation that is being loaded. */
@@ -82,7 +82,10 @@ export class Speech implements ReactiveController {
     }
   }
 
-  /** The language of the texts; undefined if the page's is unknown, whose `messages` may be in any. */
+  /**
+   * The language of the texts. Undefined if the page's language is unknown, because the page's `messages` may
+   * be in any language.
+   */
   get language(): Language | undefined {
     return languageFor(this.#tag) === undefined ? undefined : this.#own.language
   }
@@ -93,7 +96,7 @@ export class Speech implements ReactiveController {
     return isRightToLeft(language) ? 'rtl' : 'ltr'
   }
 
-  /** The same object until the language or `given` changes. */
+  /** Returns the same object until the language or `given` changes. */
   words(given: Partial<Words>): Words {
     const own = this.#own.words
     if (this.#merged?.own !== own || this.#merged.given !== given) {

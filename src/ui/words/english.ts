@@ -1,4 +1,4 @@
-// Every text that the widget shows or announces, in English, and those among them that the page shows too. A
+// Every text that the widget shows or announces, in English, including those that the page shows too. A
 // page replaces any of the widget's through the property `messages`.
 import { DOCUMENT_WORDS } from './documents.ts'
 import type { Message } from './message.ts'

@@ -18,11 +18,14 @@ export type Message = string | Plural
 
 export type Values = Readonly<Record<string, string | number>>
 
-/** Replaces the names in braces with `values`, as they are. */
+/** Replaces the names in braces with `values`, unchanged. */
 export const fill = (text: string, values: Values): string =>
   text.replace(/\{(\w+)\}/g, (whole, name) => String(values[name] ?? whole))
 
-/** A message with its values: numbers as the language writes them, texts apart from the text around them. */
+/**
+ * Fills in a message: numbers are formatted for the language, and texts are isolated from the text around
+ * them.
+ */
 export function say(message: Message, values: Values, language: string): string {
   const text = typeof message === 'string' ? message : chosen(message, values, language)
   return text.replace(/\{(\w+)\}/g, (whole, name) => {
@@ -47,7 +50,7 @@ export const isolated = (text: string, language: string): string =>
 
 /**
  * For example `131,072`, or with two `digits` after the point `2.50`. In English, small numbers are not left
- * to `Intl`, which takes as long to start as to render a part of the page.
+ * to `Intl`, which takes as long to start as rendering a part of the page.
  */
 export function numberText(value: number, language: string, digits?: number): string {
   if (language === 'en' && Math.abs(value) < 1e4)

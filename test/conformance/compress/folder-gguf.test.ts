@@ -50,7 +50,7 @@ const prepared = async (files: readonly File[]) =>
 
 async function written(files: readonly File[], dtype: GgufDType): Promise<File> {
   const chunks: Uint8Array[] = []
-  for await (const chunk of modelGguf(await prepared(files), { dtype, name: 'random', signal }))
+  for await (const chunk of modelGguf(await prepared(files), { dtype, name: 'random', signal }).chunks)
     chunks.push(chunk)
   return newFile('model.gguf', concat(chunks))
 }

@@ -47,7 +47,7 @@ const opened = (files: readonly File[]) => openModel(files.map((each) => blobSou
 async function written(format: KQuant): Promise<File> {
   const prepared = await prepareModel(await opened(FOLDER), { weights: 'f32', forPack: true })
   const output = join(folder, `${format}.gguf`)
-  const chunks = modelGguf(prepared, { dtype: 'F16', name: 'random', signal })
+  const { chunks } = modelGguf(prepared, { dtype: 'F16', name: 'random', signal })
   await writeKQuants(output, chunks, { format, python: PYTHON }, signal)
   return newFile(`${format}.gguf`, new Uint8Array(await readFile(output)))
 }

@@ -69,7 +69,7 @@ describe('Qwen3-Embedding', () => {
     expect([await mostOf(), await mostOf(4000), await mostOf(60)]).toEqual([2048, 4000, 60])
   })
 
-  test('has the same bits alone and next to others, and on two threads', async () => {
+  test('is bit-identical alone, in a batch and on two threads', async () => {
     const alone = await withEmbedder(bodyFolder(model), {}, (embedder) => embedder.embed(['hello world']))
     const options = { threads: 2, pool: 'shared' } as const
     const beside = await withEmbedder(bodyFolder(model), options, (embedder) => embedder.embed(TEXTS))

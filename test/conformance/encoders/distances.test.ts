@@ -1,9 +1,8 @@
 // Encoders with distance biases. In: random MPNets and jina-bert-v2s of odd shapes. Out: the vectors of a
 // definition in f64, from safetensors and GGUF.
 //
-// transformers/encoders has hidden states from transformers, written by transformers/encoders.py, with which
-// the definition is compared. Transformers has no jina-bert-v2, so llama-cpp.test.ts compares that with
-// llama.cpp.
+// The definition itself is compared with transformers' hidden states, which transformers/encoders.py wrote to
+// transformers/encoders. Transformers has no jina-bert-v2, so llama-cpp.test.ts compares that with llama.cpp.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { bertFolder, bertGguf, pooled, scaled, wordPieces } from '../testing/random-bert.ts'
@@ -55,7 +54,7 @@ describe.each<[DistanceFamily, string]>([
     },
   )
 
-  test('has the same bits alone and next to others, on two threads and in either build', async () => {
+  test('is bit-identical alone, in a batch, on two threads and in either build', async () => {
     const files = bertFolder(randomDistances(family, 3))
     const many = Array.from({ length: 40 }, (_, n) => `${'the runner '.repeat(n % 9)}${n}`)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))

@@ -60,7 +60,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('xlm-roberta'), { pooling }, (embedder) => expectVectors(embedder, rights))
   })
 
-  test('of the states of a graph that pools, if the caller chooses a pooling', async () => {
+  test('of the states of a graph that pools, if the caller chooses a pooling method', async () => {
     const rights = resultsOf('bert').map((result) => pooledResult(result, 'cls'))
     await withPicked(repository('bert'), { pooling: 'cls' }, (embedder) => expectVectors(embedder, rights))
   })
@@ -85,7 +85,7 @@ describe('the vectors of onnxruntime', () => {
     await withPicked(repository('bert'), { weights }, (embedder) => expectVectors(embedder, rights, most))
   })
 
-  test('bit for bit with one thread and with two, alone and next to others', async () => {
+  test('bit for bit with one thread and with two, alone and in a batch', async () => {
     const vectorsOf = (options: EmbedderOptions) =>
       withPicked(repository('xlm-roberta'), options, async (embedder) => {
         const { vectors } = await embedder.embed(TEXTS)

@@ -19,8 +19,8 @@ if (addon === undefined)
 test.skipIf(addon === undefined).each(Array.from({ length: 24 }, (_, seed) => seed))(
   "jina-bert-v2 gives llama.cpp's vectors, %i",
   async (seed) => {
-    // If the halves of a gated block are one tensor, llama.cpp activates the first half, and the author's
-    // code model the second.
+    // If the halves of a gated block are one tensor, llama.cpp applies the activation to the first half, and
+    // the author's code model to the second.
     const model = seed % 3 === 2 ? halved(randomDistances('code', seed)) : randomDistances('jina', seed)
     const file = await bertGguf(model, 1, 'jina-bert-v2')
     await withEmbedder([file], {}, async (embedder) => {

@@ -34,7 +34,7 @@ describe('ModernBERT', () => {
     },
   )
 
-  test('has the same bits alone and next to others, on two threads and in either build', async () => {
+  test('is bit-identical alone, in a batch, on two threads and in either build', async () => {
     const files = bodyFolder(randomModern(7))
     const many = Array.from({ length: 40 }, (_, n) => 'hello world or '.repeat(n % 9) + n)
     const together = await withEmbedder(files, {}, (embedder) => embedder.embed(many))

@@ -40,7 +40,10 @@ const LOCAL_THETA = 10_000
 /** Layers of Gemma without a window. */
 const isFull = (layer: number): boolean => layer % 3 === 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and windows shorter than the texts. */
+/**
+ * Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes, and its windows are shorter than the
+ * texts.
+ */
 export function randomBody(family: RandomBody['family'], seed: number): RandomBody {
   const random = new Random(`${family} ${seed}`)
   const isGemma = family === 'gemma'
@@ -70,7 +73,7 @@ export function randomBody(family: RandomBody['family'], seed: number): RandomBo
       ? {
           hidden_activation: 'gelu_pytorch_tanh',
           use_bidirectional_attention: true,
-          // GGUF has keys for no others.
+          // Other values of these settings have no GGUF keys.
           query_pre_attn_scalar: seed % 3 === 2 ? dim : random.between(4, 64),
           rope_local_base_freq: LOCAL_THETA,
           layer_types: Array.from({ length: layers }, (_, layer) =>
@@ -117,7 +120,7 @@ export const around = ({
 
 export interface FolderParts {
   readonly prompts?: Readonly<Record<string, string>>
-  /** Without it, the folder is a chat model's. */
+  /** The content of modules.json. Without it, the folder is that of a chat model. */
   readonly modules?: readonly string[]
   readonly pooling?: string
   readonly prefix?: string
@@ -202,7 +205,10 @@ const GGUF_NAMES: readonly (readonly [string | RegExp, string])[] = [
   ['_proj', ''],
 ]
 
-/** The file as written by llama.cpp's converter. `pooling`: its number; without one, it is a chat model. */
+/**
+ * The file as written by llama.cpp's converter. `pooling`: GGUF's number of the pooling type. Without it, the
+ * file is a chat model.
+ */
 export async function bodyGguf({ config, weights, family }: RandomBody, pooling?: number): Promise<File> {
   const isGemma = family === 'gemma'
   const architecture = isGemma ? 'gemma-embedding' : 'qwen3'
@@ -237,7 +243,7 @@ export async function bodyGguf({ config, weights, family }: RandomBody, pooling?
   }
   const other = isGemma ? 'post_attention_norm' : 'ffn_norm'
   const whole = [...weights].map(([name, { shape, values }]) => {
-    // The converter adds 1 to Gemma's norms, whose weights are stored less 1.
+    // The converter adds 1 to the weights of Gemma's norms, because safetensors store them minus 1.
     const isNorm = isGemma && /norm\.weight$/.test(name)
     return [name, { shape, values: isNorm ? values.map((value) => value + 1) : values }] as const
   })
@@ -253,7 +259,7 @@ export function bodyStates({ config, weights, family }: RandomBody, ids: readonl
   const shared = heads / config.num_key_value_heads
   const valuesOf = (name: string) => weights.get(`${name}.weight`)!.values
   const linear = (name: string, x: Float64Array) => products(valuesOf(name), x)
-  /** RMSNorm over each run of as many values as the norm has weights. */
+  /** RMSNorm over consecutive groups of values, each as long as the norm's weight vector. */
   const norm = (name: string, x: Float64Array): Float64Array => {
     const weight = valuesOf(name)
     const n = weight.length

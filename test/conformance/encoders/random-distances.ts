@@ -15,7 +15,9 @@ export interface RandomDistances extends RandomBert {
 /** MPNet's positions start after the padding id. */
 const FIRST_POSITION = 2
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes, and at most `positions` positions. */
+/**
+ * Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes. It has at most `positions` positions.
+ */
 export function randomDistances(family: DistanceFamily, seed: number, positions = 150): RandomDistances {
   const random = new Random(`${family} ${seed}`)
   const isJina = family !== 'mpnet'
@@ -119,7 +121,7 @@ export function bucketOf(row: number, position: number): number {
   const side = position > row ? 16 : 0
   const far = Math.abs(position - row)
   if (far < 8) return side + far
-  // 8 buckets, each wider by a factor of sqrt(2), so the squares of their limits are integers.
+  // 8 buckets, each wider than the last by a factor of sqrt(2), so the squares of their limits are integers.
   let bucket = 8
   while (bucket < 15 && far * far >= 64 * 2 ** (bucket - 7)) bucket++
   return side + bucket
@@ -136,7 +138,7 @@ function slopesOf(heads: number): number[] {
 
 const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2
 
-/** The operations of a model's weights. */
+/** The operations that use a model's weights. */
 function operations({ config, weights }: RandomDistances) {
   const { hidden_size: width, layer_norm_eps: epsilon } = config
   const valuesOf = (name: string) => weights.get(name)!.values

@@ -129,7 +129,7 @@ export async function modernGguf({ config, weights }: RandomModern, pooling = 1)
 
 const gelu = (x: number): number => (x * (1 + erf(x / Math.SQRT2))) / 2
 
-/** The operations of a model's weights. */
+/** The operations that use a model's weights. */
 function operations({ weights }: RandomModern) {
   const valuesOf = (name: string) => weights.get(name)!.values
   const linear = (name: string, x: Float64Array) => products(valuesOf(`${name}.weight`), x)

@@ -86,7 +86,7 @@ describe('scores', () => {
     expect(whole.slice(ids.length)).toEqual(logprobs)
   })
 
-  test('no state stays, an empty prompt is rejected, and calls can be aborted', async () => {
+  test('no state is left behind, an empty prompt is rejected, and calls can be aborted', async () => {
     expect((await engine.memory()).stateBytes).toBe(0)
     await expect(engine.score('', ['a'])).rejects.toMatchObject({ code: 'unsupported' })
     const reason = new Error('enough')

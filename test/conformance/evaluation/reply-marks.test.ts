@@ -48,7 +48,7 @@ describe('instructions of IFEval', () => {
   })
 
   test.each(golden.texts.map((text, index) => [index, text] as const))(
-    'text %i is scored like in the harness',
+    'text %i is scored as in the harness',
     (index, text) => {
       const wrong = instructions.flatMap(({ key, id, check, isOdd }, at) => {
         if (typeof check !== 'function' || ASKS_LANGUAGE.test(id) || isOdd) return []

@@ -26,7 +26,10 @@ const CAPITALS = [
 ] as const
 const smollm2 = requireModel('smollm2')
 const minimind = requireModel('minimind2')
-/** 319 MB, which add only a test of size to the other models, so no command downloads it automatically. */
+/**
+ * Tests only what a larger model adds to the others, with a download of 319 MB, so no command downloads it
+ * automatically.
+ */
 const tinyllama = realModel('tinyllama')
 
 /** A file that is read from disk on demand. */

@@ -18,9 +18,9 @@ const SHAPES = [
     [16, 12],
   ].map(([batch, tokens]) => [batch!, tokens!] as const),
 ]
-/** Cosine of a text's vectors; the minimum measured was 0.986. */
+/** Cosine of our vector of a text with onnxruntime-web's; the minimum measured was 0.986. */
 const MIN_COSINE = 0.97
-/** The vocabulary's whole words, which are between its single characters and its word pieces. */
+/** The ids of the vocabulary's whole words, between those of single characters and word pieces. */
 const FIRST = 2000
 const WORDS = 6000
 
@@ -36,7 +36,10 @@ function cosine(left: ArrayLike<number>, right: ArrayLike<number>): number {
   return dot / Math.sqrt(a * b)
 }
 
-/** Between 8-bit rows with a scale per 32 numbers and f32 rows; the minimum measured was 0.9994. */
+/**
+ * Cosine of our vectors from 8-bit rows with a scale per 32 numbers and from f32 rows; the minimum measured
+ * was 0.9994.
+ */
 const MIN_OWN = 0.998
 
 test('vectors of MiniLM', { timeout: 60_000 }, async () => {

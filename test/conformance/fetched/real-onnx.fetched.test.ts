@@ -4,8 +4,8 @@
 //
 // ONNX Runtime rounds the activations of each product to 8 bits with one scale for all rows of a run.
 // Halfbyte uses F32 from safetensors, and one scale per 32 activations from ONNX. <|im_start|> causes
-// activations hundreds of times larger than others, so a run of many rows loses the others (the relative
-// error is 1). ONNX Runtime therefore gets one token at a time.
+// activations hundreds of times larger than others, so in a run of many rows the others round to almost
+// nothing (the relative error is 1). ONNX Runtime therefore gets one token at a time.
 import { openAsBlob, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'

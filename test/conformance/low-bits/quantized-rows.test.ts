@@ -42,7 +42,7 @@ const CASE = {
   gguf: { keys: {} },
 }
 
-/** The model with another table. */
+/** The model with `table` in place of its own. */
 async function withTable(table: TensorInfo): Promise<ModelFile> {
   const [made] = storedCases([CASE], SIZES)
   const one = { ...made!, sizes: SIZES }

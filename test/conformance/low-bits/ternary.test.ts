@@ -82,7 +82,7 @@ test('every matrix of a layer stays in 2 bits, and the logits stay close', async
   const sources = files().map((file) => blobSource(file.name, file))
   const { plan } = await prepareModel(await openModel(sources), { weights: 'auto' })
   const names = plan.ops.map(({ name }) => name).filter((name) => name.startsWith('linear'))
-  // Two layers of four products, and the logits.
+  // Two layers with four products each, and the product for the logits.
   expect(names.filter((name) => name === 'linear_w2a8_g256')).toHaveLength(8)
   expect(names).toHaveLength(9)
   const exact = await logits(files(), { weights: 'f32' })
@@ -109,7 +109,7 @@ test('shards are as close to f32 as one thread is', async () => {
   expect(relativeError(shared, alone)).toBeLessThan(BOUNDS.channel)
 })
 
-test("heads of 16 are split at whole groups, even with a norm before attention's last matrix", async () => {
+test("heads of 16 are split at group boundaries, even with a norm before attention's last matrix", async () => {
   const { config, tensors } = cases.find(({ name }) => name === 'two KV heads')!
   const stored = [...tensorsOf(tensors)].map(
     ({ name, shape, values }) => [name, { dtype: 'F32', shape, data: bytesOf(values) }] as const,

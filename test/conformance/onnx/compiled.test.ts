@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { judgeCompiled, judgeNetworks } from './compiled-case.ts'
 import { GOLDEN, readPacked } from './node-case.ts'
 
-/** Attention as one operator, and its rotations. */
+/** Attention as one operator, and the operators that rotate its heads. */
 const AS_ONE = [
   ...[':Attention', ':RotaryEmbedding'],
   ...['com.microsoft:MultiHeadAttention', 'com.microsoft:RotaryEmbedding'],

@@ -42,7 +42,7 @@ test.each([TINY, LLAMA])('$name: int4 has the records and the bits of its GGUF',
 })
 
 // 8-bit weights are made from the file's 4 bits, with one scale per output instead of one per 32 inputs.
-test.each([TINY, LLAMA])("$name: int8 gives nearly its GGUF's results", async (shape) => {
+test.each([TINY, LLAMA])('$name: int8 gives nearly the same results as its GGUF', async (shape) => {
   const gguf = pathToFileURL(join(folder, `${shape.name}.gguf`))
   const bytes = await ggufBytes(randomModel(shape))
   await writeFile(gguf, bytes)

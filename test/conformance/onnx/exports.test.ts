@@ -76,7 +76,7 @@ test.each(['mamba-channels', 'mamba-rows'])(
 )
 
 test.each(['llama-cache', 'multi-head-causal', 'mamba-channels'])(
-  '%s: a chunk and single tokens are bit-identical to the whole',
+  '%s: a chunk and single tokens are bit-identical to the whole text',
   async (name) => {
     const file = await openExport(name)
     const { ids } = JSON.parse(readFileSync(join(EXPORTS, name, 'logits.json'), 'utf8'))
@@ -231,7 +231,7 @@ test('codes that cover all of a softmax clamp nothing; others are rejected with 
 })
 
 test('a gate with a quantised activation is a product of rows', async () => {
-  // SiLU is a product of its own, after the sigmoid.
+  // SiLU is a separate product after the sigmoid.
   const graph = await exportedGraph('llama-cache')
   const silu = graph.nodes.find(
     ({ op, inputs }) => op === 'Mul' && inputs.some((name) => /Sigmoid/.test(name)),

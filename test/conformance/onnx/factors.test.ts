@@ -91,7 +91,7 @@ const withSteps = (...all: readonly (readonly WrittenNode[])[]): WrittenNode[] =
     return all.find(([plain]) => plain?.outputs[0] === name) ?? [node]
   })
 
-/** Expects the logits of the pack's weights under another configuration. */
+/** Expects the logits that the pack's weights give when its configuration is changed in the same way. */
 async function expectFamily(
   file: ModelFile,
   changes: Partial<ModelConfig>,
@@ -130,7 +130,7 @@ test('logits are capped', async () => {
   await expectFamily(file, { logitScale: 2.5, logitCap: 5 })
 })
 
-test('layers with a window rotate by their own base', async () => {
+test('layers with a window use their own RoPE base', async () => {
   const angle = (index: number) => Math.floor(index / HALF) * 100 ** (-(index % HALF) / HALF)
   const table = (of: (angle: number) => number) =>
     floats(
@@ -147,7 +147,7 @@ test('layers with a window rotate by their own base', async () => {
   await expectFamily(file, { window: { positions: 4, layers: [1] }, localRope: rope })
 })
 
-/** The bytes of rows of a weight of the graph. */
+/** The bytes of some rows of a weight in the graph. */
 function rowsOf(name: string, first: number, n: number): Uint8Array {
   const index = GRAPH.weights.findIndex((weight) => weight.name === name)
   const weight = GRAPH.weights[index]!

@@ -50,7 +50,7 @@ export async function optimise(name: string, bytes: Uint8Array): Promise<Optimis
   }
   const found = evaluate(after, feeds)
   for (const [output, tensor] of expected) {
-    // Folding must not change a bit, but rewrites may change the order of rounding.
+    // Constant folding must be bit-exact, but rewrites may round in another order.
     const why = difference(found.get(output), tensor, [1e-5, 1e-6])
     if (why !== undefined) return { ...counts, is: 'differs', why: `${output} ${why}` }
   }

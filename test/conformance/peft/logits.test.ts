@@ -1,4 +1,4 @@
-// PEFT's adapters, of every kind that it writes. In: small models, adapters whose numbers are derived from
+// PEFT adapters of every kind. In: small models, adapters whose numbers are derived from
 // their names. Out: PEFT's logits in float64, or an error that names the unsupported setting.
 //
 // golden/ has the expected logits. make.py writes them and lists the versions that it needs.
@@ -44,7 +44,7 @@ const { models, cases }: { models: Record<string, Model>; cases: readonly Case[]
 )
 
 const POSITIONS = 40
-/** The largest difference of the watched logits, relative to the largest of them. */
+/** The largest difference among the compared logits, relative to the largest of them. */
 const BOUND = 1e-5
 
 const f32 = (shape: readonly number[], values: Float32Array): StoredTensor => ({
@@ -53,7 +53,7 @@ const f32 = (shape: readonly number[], values: Float32Array): StoredTensor => ({
   data: new Uint8Array(values.buffer),
 })
 
-/** The transpose, with that shape. */
+/** The transposed tensor, with the transposed shape. */
 function turned({ data }: StoredTensor, shape: readonly number[]): StoredTensor {
   const [rows = 0, columns = 0] = shape
   const values = new Float32Array(Uint8Array.from(data).buffer)

@@ -57,7 +57,7 @@ def base_model(family, keys, folder):
 
 
 def spread_of(name, tensor, base):
-    """Centre and spread of an adapter's tensor, or the model's own numbers."""
+    """Centre and spread of the values of an adapter's tensor, or the model's own values."""
     module = name.removeprefix("base_model.model.").replace(".base_layer", "")
     if name.endswith(".base_layer.weight"):
         return None

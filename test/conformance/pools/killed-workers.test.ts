@@ -22,14 +22,14 @@ const BYTES = byteTokenizer(96)
 
 /**
  * The pool notices a shard's end at once, but the end of a thread in the middle of a step only after the
- * barrier's timeout of 20 s, so one such case stands for all.
+ * barrier's timeout of 20 s, so for threads only one operation with steps is tested.
  */
 const POOLS = [
   { pool: 'shared', threads: 2, hears: false, dies: ['answer', 'fork', 'idle time'] },
   { pool: 'shards', threads: 3, hears: true, dies: undefined },
 ] as const
 
-/** Timers of this length are for workers whose end is not reported. */
+/** Timers of this length or more are for workers whose end is not reported. */
 const LONG_MS = 5000
 const timer = globalThis.setTimeout
 

@@ -14,7 +14,7 @@ import { openEngine } from '../testing/node-engine.ts'
 
 const [F32] = GOLDEN_CASES
 const file = () => goldenFile(F32!)
-/** Drafts would change the position at which a context is shifted, and so the text. */
+/** Drafts would change where a context is shifted, and therefore the text. */
 const PLAIN = { ...GOLDEN_OPTIONS, speculation: 'off' } as const
 const SHARDS = { pool: 'shards', threads: 2 } as const
 

@@ -17,7 +17,7 @@ import { typedGguf } from '../testing/writers/typed-gguf.ts'
 const TOKENS = Array.from({ length: 40 }, (_, index) => (index * 37) % 256)
 const SIZES = { layers: 1, heads: 4, kvHeads: 2, headDim: 64, intermediate: 512 } as const
 const MODEL = randomLlama({ family: 'qwen2', seed: 9, ...SIZES })
-/** Wide enough to be split where scales of 256 inputs end. */
+/** Wide enough to be split at boundaries between groups of 256 inputs, which share a scale. */
 const WIDE = randomLlama({ family: 'qwen2', seed: 9, ...SIZES, headDim: 256, intermediate: 1024 })
 const FLOATS: readonly DType[] = ['F32', 'F16', 'BF16']
 const DTYPES: readonly DType[] = [...FLOATS, 'Q8_0', 'Q4_0', 'Q4_1', ...CODED_DTYPES]

@@ -32,7 +32,7 @@ const POOLS = [
   { pool: 'shards', threads: 4 },
 ] as const
 
-/** How far a token's logit is below the best logit, relative to the best. */
+/** How far a token's logit is below the best one, relative to the best. */
 const lag = (logits: Float32Array, id: number): number => {
   const best = Math.max(...logits)
   return (best - logits[id]!) / Math.abs(best)

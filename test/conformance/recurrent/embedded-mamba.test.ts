@@ -43,7 +43,7 @@ describe('a conversation', () => {
   test('a reply that spells a special token is not processed again', () =>
     withEngine(async (engine) => {
       await using session = engine.createSession()
-      const choices = ['A turn ends by <|end|> here.']
+      const choices = ['A turn ends with <|end|> here.']
       const first = await session.send(FIRST, { ...EMBEDDED_OPTIONS, choices }).result
       expect(first.text).toBe(choices[0])
       const { usage } = await session.send(SECOND, EMBEDDED_OPTIONS).result

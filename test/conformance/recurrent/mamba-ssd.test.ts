@@ -24,7 +24,7 @@ import {
 const BATCHES = [0, 1] as const
 const HEADS = [0, 1] as const
 const CHUNKS = [0, 1] as const
-/** Rows per chunk in the fixtures of the parts. */
+/** Rows per chunk in the fixtures of parts of the algorithm. */
 const CHUNK = 3
 /** Softplus turns this number into a step size of 1. */
 const ONE = Math.log(Math.E - 1)

@@ -116,7 +116,7 @@ describe.each(FAMILIES)('%s', (family) => {
       const session = engine.createSession({ messages })
       await session.send('and then', GREEDY).result
       const edited = await session.edit(2, 'but why', GREEDY).result
-      // The count includes the opening of a reply.
+      // The count includes the tokens that open a reply.
       const read = await engine.countTokens(messages)
       expect(edited.usage.cachedTokens).toBeGreaterThan(read / 2)
       expect(edited.usage.cachedTokens).toBeLessThanOrEqual(read)

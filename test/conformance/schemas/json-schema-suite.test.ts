@@ -102,7 +102,7 @@ function rowOf([keyword, groups]: readonly [string, readonly Group[]]): Row {
 
 const ROWS = Object.entries(SUITE).map(rowOf)
 
-test('no instance that its schema forbids is written, or passes as tool arguments', () => {
+test('no instance that its schema rejects is written, or passes as tool arguments', () => {
   expect(ROWS.flatMap(({ wrong }) => wrong)).toEqual([])
 })
 

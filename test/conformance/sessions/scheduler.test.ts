@@ -223,7 +223,9 @@ describe('in the scheduler itself', () => {
   })
 })
 
-/** How many standard deviations the statistic is above chance. Ids with few samples are pooled. */
+/**
+ * How many standard deviations the statistic is above its expected value. Ids with few samples are pooled.
+ */
 function chiSquare(counts: ReadonlyMap<number, number>, logits: Float32Array): number {
   const total = [...counts.values()].reduce((sum, count) => sum + count, 0)
   const most = Math.max(...logits)

@@ -31,7 +31,7 @@ afterAll(() => engine.dispose())
 const user = (content: string): Message => ({ role: 'user', content })
 const assistant = (content: string): Message => ({ role: 'assistant', content })
 
-/** The model's reply after these turns, with a full forward pass for every token. */
+/** The model's reply after these turns, computed with a full forward pass for every token. */
 async function withoutState(
   turns: readonly { readonly prompt: readonly Message[]; readonly reply?: GenerationResult }[],
   tokens: number,

@@ -5,7 +5,7 @@ import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import type { JsonObject } from '../../../src/core/base/values.ts'
 import { type ChatMessage, ChatTemplate } from '../../../src/core/text/chat/chat-template.ts'
 
-/** The date that make.py gives templates. */
+/** The date that make.py passes to templates. */
 const NOW = new Date(2026, 6, 4, 9, 5)
 
 /** Texts by template and conversation; null if jinja2 rejects the template. */
@@ -45,7 +45,7 @@ export function renderOrRefuse(template: ChatTemplate, variables: JsonObject): s
   }
 }
 
-/** `stored` is the form in which the golden file has texts. */
+/** `stored` is the form in which the golden file stores texts. */
 export function compareTemplates(
   golden: Golden,
   sourceOf: (name: string) => string,

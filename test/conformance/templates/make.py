@@ -21,7 +21,7 @@ NOW = datetime(2026, 7, 4, 9, 5)
 
 
 class Generation(jinja2.ext.Extension):
-    """The tag `generation` renders its body."""
+    """Implements the tag `generation`, which renders its body unchanged."""
 
     tags = {"generation"}
 

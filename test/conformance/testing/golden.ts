@@ -33,8 +33,8 @@ export const GOLDEN_PROMPT = 'the river goes to the sea and the sea goes to the 
 export const GOLDEN_OPTIONS = { temperature: 0, maxTokens: 48 } as const
 
 /**
- * One of few seeds whose best token leads by 0.01 at every step in every precision, so the last bit of a
- * cosine does not change the text.
+ * One of the few seeds with which the best token leads by 0.01 at every step in every precision, so the last
+ * bit of a cosine does not change the text.
  */
 const model = () => randomLlama({ seed: 38, gain: 1.5, speaks: true })
 

@@ -8,7 +8,7 @@ export interface Context {
   initBatch(size: number): void
   addToBatch(sequence: number, position: number, tokens: Uint32Array, logits: Uint32Array): Uint32Array
   decodeBatch(): Promise<void>
-  /** All ids, or ids and probabilities alternating when those are requested. */
+  /** All ids; or, if probabilities are requested, ids and probabilities alternating. */
   sampleToken(row: number, sampler: Sampler): Promise<number>
   sampleToken(row: number, sampler: Sampler, probabilities: true): Promise<[number, number[]]>
   /** The pooled vector of the first sequence, which has `tokens` tokens; its first `most` values. */

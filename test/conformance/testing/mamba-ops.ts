@@ -54,8 +54,8 @@ export const reference = (group: string, name: string): Case =>
   caseOf(json('mamba_reference_cases.json')[group][name])
 
 /**
- * Tolerances, relative to 1 + the expected value. Expected outputs were computed in f32 with other orders of
- * sums, with products that drop 13 bits (TF32), or stored in 16 bits.
+ * Tolerances, relative to 1 + the expected value. Expected outputs were computed in f32 with other summation
+ * orders, in TF32 (whose products drop 13 bits), or were stored in 16 bits.
  */
 const TOLERANCE = { f32: 2e-5, tf32: 5e-3, bf16: 2 ** -8, f16: 2 ** -10 } as const
 export function expectClose(
@@ -80,7 +80,7 @@ const place = (name: string, rows: Rows) => ({ [name]: rows.at, [`${name}_stride
 
 export interface Channel {
   readonly u: readonly number[]
-  /** Before softplus; with `steps`, the step sizes themselves. */
+  /** Step sizes before softplus; with `steps`, the step sizes themselves. */
   readonly dt?: readonly number[]
   readonly steps?: readonly number[]
   readonly z?: readonly number[] | undefined
@@ -165,7 +165,7 @@ function stretches(signs: readonly number[], cut: readonly number[]): [number, n
 export interface Head {
   /** [row][channel] */
   readonly x: readonly (readonly number[])[]
-  /** Before softplus, without bias; or the step sizes themselves, above 0. */
+  /** Step sizes before softplus, without bias; or the step sizes themselves, above 0. */
   readonly dt?: readonly number[]
   readonly steps?: readonly number[]
   readonly bias?: number
@@ -174,7 +174,7 @@ export interface Head {
   readonly b: readonly (readonly number[])[]
   readonly c: readonly (readonly number[])[]
   readonly a: number
-  /** Skips per channel. The kernel has one per head, which is set to 0. */
+  /** Skip factors per channel. The kernel has one per head, which is set to 0. */
   readonly skips?: readonly number[] | undefined
   /** [channel][state] */
   readonly state?: readonly (readonly number[])[] | undefined

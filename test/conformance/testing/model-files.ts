@@ -187,7 +187,7 @@ function decodeOne(dtype: FloatType, bits: number): number {
   return one.getFloat32(0)
 }
 
-/** Written out, so that the engine's own table is not compared with itself. */
+/** Written out, so that the engine's table is not compared with itself. */
 function halfToFloat(bits: number): number {
   const exponent = (bits >> 10) & 31
   const fraction = bits & 1023

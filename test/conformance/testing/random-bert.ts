@@ -41,7 +41,7 @@ interface BertKind {
   readonly family?: 'Bert' | 'Roberta' | 'XLMRoberta'
 }
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+/** Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes. */
 export function randomBert(seed: number, { isReranker = false, family = 'Bert' }: BertKind = {}): RandomBert {
   const isBert = family === 'Bert'
   const random = new Random(seed)
@@ -188,7 +188,9 @@ export function bertFolder({ config, weights }: RandomBert, parts: FolderParts =
   ]
 }
 
-/** The files of `bertFolder` by their paths in a real folder, in which pooling has its own folder. */
+/**
+ * The files of `bertFolder` by their paths in a real folder, in which the pooling module has its own folder.
+ */
 export function byPath(files: readonly File[]): Map<string, File> {
   const paths = new Map<string, File>()
   for (const file of files) paths.set(paths.has(file.name) ? `1_Pooling/${file.name}` : file.name, file)

@@ -46,7 +46,7 @@ export interface RandomOptions {
   readonly layers?: number
   readonly heads?: number
   readonly kvHeads?: number
-  /** Default 16; the hidden size is the size of all heads together. */
+  /** Width of a head, default 16. The hidden size is the width of all heads together. */
   readonly headDim?: number
   readonly intermediate?: number
   readonly tied?: boolean

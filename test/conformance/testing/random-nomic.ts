@@ -5,7 +5,7 @@ import { attend, layerNorm, plus, products, rotated } from './definition.ts'
 import { jsonFile } from './model-files.ts'
 import { bertFolder, type RandomBert, randomBert, VOCABULARY } from './random-bert.ts'
 
-/** Sizes that are odd for kernels of 4, 8 and 32 lanes. */
+/** Its sizes need not be multiples of the kernels' 4, 8 and 32 lanes. */
 export function randomNomic(seed: number): RandomBert {
   const random = new Random(seed)
   const base = randomBert(seed)

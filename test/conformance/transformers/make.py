@@ -54,7 +54,7 @@ def numbers(name, count):
 
 
 def spread_of(family, name, shape):
-    """Centre of a weight's numbers, and their spread around it."""
+    """Centre and spread of a weight's values."""
     if name.endswith("A_log"):
         return 0.5, 1.0
     if re.search(r"dt_bias$|dt_proj\.bias$", name):

@@ -155,7 +155,7 @@ const tiled = named('idefics3', 'one tile, squares of three')
 describe('gives the same answer', () => {
   test.each<[string, Case, (name: string) => string]>([
     [
-      'names that begin with `model`',
+      'tensor names that begin with `model`',
       llava,
       (name) =>
         name

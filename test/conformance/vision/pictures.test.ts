@@ -45,7 +45,7 @@ function picture(width: number, height: number, salt = 0): Pixels {
   return { width, height, data }
 }
 
-/** Tiles on the longest side. */
+/** Number of tiles along the longest side. */
 const TILES = 2
 
 const fileOf = (tower: RandomTower, tiles = TILES) => {
@@ -158,6 +158,18 @@ test('an image is read once, because later turns, forks and other sessions share
   const different = await engine.createSession().send(changed, GREEDY).result
   expect(different.usage.cachedTokens).toBeLessThan(first.usage.promptTokens / 2)
   expect(await engine.countTokens([said])).toBe(first.usage.promptTokens)
+})
+
+test('an edited message keeps its images', async () => {
+  await using engine = await loaded(plain)
+  const images = [picture(12, 12)]
+  const [session, other] = [engine.createSession(), engine.createSession()]
+  await session.send({ role: 'user', content: 'what', images }, GREEDY).result
+  const edited = await session.edit(0, 'and now', GREEDY).result
+  const expected = await other.send({ role: 'user', content: 'and now', images }, GREEDY).result
+  expect(edited.tokens).toEqual(expected.tokens)
+  expect(edited.usage.promptTokens).toBe(expected.usage.promptTokens)
+  expect(session.messages[0]).toEqual({ role: 'user', content: 'and now', images })
 })
 
 test('of picked files, the mmproj file is the tower', async () => {

@@ -18,7 +18,10 @@ export interface TowerShape {
   /** Width of the language model's rows. */
   readonly width: number
   readonly activation: 'gelu' | 'quick_gelu' | 'silu'
-  /** Patches per side of a window, and the interval of layers that see all patches. For Qwen2.5-VL. */
+  /**
+   * Patches per side of a window, and the interval between layers whose patches attend to all others. For
+   * Qwen2.5-VL.
+   */
   readonly window: number
   readonly pattern: number
 }

@@ -22,7 +22,7 @@ export const CORPUS: readonly CorpusEntry[] = [
   document('an index that names a file on another host', 'model.safetensors.index.json', {
     weight_map: { w: '//other.invalid/a.safetensors' },
   }),
-  document('a pooling in another repository of the hub', 'modules.json', [
+  document('a pooling module in another repository of the hub', 'modules.json', [
     { type: 'x.Pooling', path: '../../../../owner/private/resolve/main/x' },
   ]),
   document('a Dense module above the folder', 'modules.json', [

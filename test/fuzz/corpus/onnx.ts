@@ -91,7 +91,7 @@ export function withSumOfColumns(): Uint8Array {
   })
   return messageOf(model.with(at, part(GRAPH, messageOf(nodes))))
 }
-/** With positions along the batch axis, tokens of a batch get the rows of all. */
+/** With positions along the batch axis, each token of a batch gets the rows of all tokens. */
 const belowEachOther: DecoderForm['positions'] = (g, each) =>
   g.op('Transpose', [each], { perm: { ints: [1, 0] } })
 

@@ -7,7 +7,10 @@ import { childOf, childrenIn, Pairs, type Tree, textOfTree, treeOf, withChild } 
 const MAX_TRIES = 600
 const MAX_MS = 8000
 
-/** `shows` is called with smaller and smaller inputs. Each that shows the fault replaces the previous one. */
+/**
+ * Calls `shows` with smaller and smaller inputs. Each one that still shows the fault replaces the previous
+ * one.
+ */
 export async function minimise(input: Input, shows: (input: Input) => Promise<boolean>): Promise<Input> {
   const end = performance.now() + MAX_MS
   let tries = 0

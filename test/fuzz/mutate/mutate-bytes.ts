@@ -8,7 +8,7 @@ export interface Field {
   readonly bytes: 1 | 2 | 4 | 8
 }
 
-/** Values near the limits of every integer type, and values with which sizes are compared. */
+/** Values near the limits of every integer type, and near those with which readers compare sizes. */
 const NUMBERS: readonly bigint[] = [
   0n,
   1n,
@@ -44,7 +44,7 @@ const NUMBERS: readonly bigint[] = [
   2n ** 64n - 32n,
 ]
 
-/** Makes one to six changes. `end`: the end of the header, in which most changes are. */
+/** Makes one to six changes. `end`: the end of the header, where most changes are made. */
 export function mutateBytes(
   random: Random,
   good: Uint8Array,

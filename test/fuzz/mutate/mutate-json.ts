@@ -134,8 +134,8 @@ export function mutateJson(random: Random, good: Tree, donors: readonly Tree[] =
 
 function mutateOnce(random: Random, tree: Tree, donors: readonly Tree[]): Tree {
   const count = childrenIn(tree)
-  // Each level is equally likely to be changed, so that a vocabulary of thousands of tokens does not get all
-  // changes.
+  // Each level is equally likely to be changed, so that a vocabulary of thousands of tokens does not attract
+  // all changes.
   if (count === 0 || random.chance(0.25)) return changed(random, tree, donors)
   const place = random.below(count)
   return withChild(tree, place, mutateOnce(random, childOf(tree, place) as Tree, donors))

@@ -7,9 +7,9 @@ import { mutateBytes } from '../mutate/mutate-bytes.ts'
 import { mutateGraph } from '../mutate/mutate-graph.ts'
 import { mutateProto } from '../mutate/mutate-proto.ts'
 
-/** Share of all inputs; most accepted files come from semantic changes. */
+/** Share of all inputs with semantic changes; most accepted files come from these. */
 const IN_MEANING = 0.6
-/** Share of the other inputs. */
+/** Share of the other inputs with changed bytes; the rest have changed fields. */
 const IN_BYTES = 0.2
 
 export function writtenBytes({ inputs, ...parts }: Graph): Uint8Array {

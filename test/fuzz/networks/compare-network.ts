@@ -15,16 +15,19 @@ import { Random } from '../../helpers/random.ts'
 
 /** The size of every free axis. */
 const FREE_SIZE = 3
-/** Larger inputs would crash the process. */
+/** Graphs with larger inputs are skipped, because they would crash the process. */
 const MAX_ELEMENTS = 1 << 18
 const LIMITS = { planning: 2 ** 24, steps: 2 ** 31, bytes: 2 ** 26 }
 /** Largest difference relative to an output's magnitude: compiled graphs sum in f32, the evaluator in f64. */
 const TOLERANCE = 5e-3
 /** The difference may be this many times the effect of other roundings. */
 const ROUNDINGS = 8
-/** Larger numbers come from sums whose order matters. */
+/** Larger numbers result from sums whose order matters. */
 const MAX_VALUE = 1e3
-/** Discontinuous operators, for which two orders of a sum may differ by any amount. */
+/**
+ * Discontinuous operators: if their inputs are sums in different orders, their outputs may differ by any
+ * amount.
+ */
 const JUMPS =
   /^(?:Floor|Ceil|Round|Sign|Less|LessOrEqual|Greater|GreaterOrEqual|Equal|ArgMax|ArgMin|Cast|CastLike|Mod|TopK|NonZero|IsNaN|IsInf|Div|Reciprocal|Log|Pow|Sqrt|Tan|HardSwish|Hardmax|QuantizeLinear)$/
 

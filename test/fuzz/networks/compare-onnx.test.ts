@@ -1,7 +1,7 @@
 // The comparison of plans with the evaluator. In: exports, including one with its states in a different order
-// from their outputs, all seeds of the fuzzer, graphs with codes inside If. Out: whether both compute the
-// same, which requires that both pair states in the same way, and whether a graph that no kernel can run is
-// rejected.
+// from their outputs, all seeds of the fuzzer, graphs with codes inside If. Out: whether both do the same
+// computation, which requires that both pair states in the same way, and whether a graph that no kernel can
+// run is rejected.
 import { expect, test } from 'vitest'
 import { Random } from '../../helpers/random.ts'
 import { withStateFirst, withSumOfColumns } from '../corpus/onnx.ts'

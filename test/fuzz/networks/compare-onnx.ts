@@ -30,7 +30,7 @@ const IDS = [5, 17, 33, 40, 40, 9]
 const ENDS = [3, 5, 6]
 /** Largest difference of logits relative to their magnitude. Scales of codes are rounded to f16. */
 const TOLERANCE = 2e-3
-/** Larger logits come from f32 sums that depend on their order. */
+/** Larger logits result from f32 sums that depend on their order. */
 const MAX_LOGIT = 1e4
 /**
  * With larger weights, squares of sums exceed f32, in which plans compute; the evaluator uses f64. A scale of

@@ -12,7 +12,9 @@ function smooth(graph: GraphMaker): void {
   graph.node(graph.pick(FOREIGN), [name], dims)
 }
 
-/** An input of the graph, because a discontinuous operator must not read a sum whose order may differ. */
+/**
+ * Reads an input of the graph, because a discontinuous operator must not read a sum whose order may differ.
+ */
 const exact = (graph: GraphMaker): Value | undefined =>
   graph.value(({ name, dims }) => graph.feeds.has(name) && dims.every((size) => size > 1))
 
@@ -32,7 +34,7 @@ function whereAbove(graph: GraphMaker): void {
   summed(graph, `numbers ${at}`, 1, [value.dims.length, 1])
 }
 
-/** An input of one integer, 0 or 1, plus another number. */
+/** An input of one integer, 0 or 1, plus `more`. */
 function count(graph: GraphMaker, more: number): string {
   const name = `input ${graph.inputs.length}`
   graph.inputs.push({ name, type: { dtype: 'i64', dims: [1] } })
@@ -65,5 +67,5 @@ function someNumbers(graph: GraphMaker): void {
 
 const STEPS: readonly Step[] = [smooth, whereAbove, someGreatest, someNumbers]
 
-/** As frequent as the other rare steps together, so that most graphs have one. */
+/** As frequent as all other rare steps together, so that most graphs contain one. */
 export const FOREIGN_STEPS: readonly Step[] = Array.from({ length: 5 }, () => STEPS).flat()

@@ -58,7 +58,7 @@ function spliced(random: Random, good: GgufLayout, other: GgufLayout): GgufLayou
   return { bytes, fields, entries: good.entries, headBytes: good.headBytes + added }
 }
 
-/** A value of each type, and tensors of some. */
+/** A metadata value of each type, and tensors of some types. */
 function everyType(): Promise<Uint8Array> {
   const metadata: Record<string, GgufValue> = {
     'general.architecture': ['string', 'llama'],

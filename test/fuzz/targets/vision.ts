@@ -72,7 +72,7 @@ function run(input: Input): Promise<string> | string {
   }
 }
 
-/** Small sizes among the models' own. */
+/** Smaller versions of real models' sizes. */
 const rulesOf = (cut: string): CutRules => ({
   ...{ cut: cut as CutRules['cut'], projector: 'idefics3', filter: cut === 'tiles' ? 'lanczos' : 'bicubic' },
   ...{ imageSize: 56, patchSize: 14, merge: 2, mean: [0.5, 0.4, 0.3], longestEdge: 224, shortestEdge: 60 },

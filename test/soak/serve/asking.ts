@@ -62,7 +62,7 @@ export class Asker {
     }
   }
 
-  /** Returns what is wrong with the answer, or undefined. */
+  /** Returns the answer's fault, or undefined. */
   async #send(kind: Kind, content: string, signal: AbortSignal, most: number): Promise<string | undefined> {
     const messages = [{ role: 'user' as const, content }]
     const common = { model: 'soak', temperature: 0 }

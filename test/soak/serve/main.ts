@@ -8,7 +8,7 @@ import { Watched } from './watched.ts'
 
 const run = new SoakRun<{ readonly clients: number }>({
   name: 'soak:serve',
-  description: 'Clients of "halfbyte serve", all at a time; answers must be correct and memory constant.',
+  description: 'Concurrent clients of "halfbyte serve"; answers must be correct and memory constant.',
   options: (command) => command.option('--clients <n>', 'how many', Number, 6),
   minutes: 10,
   file: 'serve',

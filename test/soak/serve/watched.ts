@@ -24,7 +24,7 @@ export class Watched {
     this.#asker = asker
   }
 
-  /** Starts the server and collects the answers that it gives without other requests. */
+  /** Starts the server, and collects the answers that it gives to single requests. */
   static async start(): Promise<Watched> {
     // With a single arena of glibc, resident memory is the memory in use.
     const child = fork(join(import.meta.dirname, 'served.ts'), {
@@ -61,7 +61,7 @@ export class Watched {
     return [...checks, await this.#scraped()]
   }
 
-  /** Scrapes the metrics now and then, like a monitoring tool. */
+  /** Scrapes the metrics from time to time, like a monitoring tool. */
   async #scraped(): Promise<Check> {
     const text = await (await fetch(this.#address.replace(/v1$/, 'metrics'))).text()
     this.#sent++

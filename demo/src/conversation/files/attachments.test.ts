@@ -17,7 +17,7 @@ test('a message with quoted files can be split again', () => {
   expect(splitQuotes(withQuotes('', alone))).toEqual({ text: '', files: alone })
 })
 
-test('a message that only looks like one stays whole', () => {
+test('a message that only looks as if it quoted files is not split', () => {
   const content = 'Look:\n\n```\nlet a\n```\n\nWhat is it?'
   expect(splitQuotes(content)).toEqual({ text: content, files: [] })
 })

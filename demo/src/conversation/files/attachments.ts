@@ -1,6 +1,6 @@
 // Attachments: what can be attached to a message, and how a message quotes texts.
 
-/** A file's text. A message quotes it. */
+/** A file's text, which a message quotes. */
 export interface TextFile {
   readonly name: string
   readonly text: string

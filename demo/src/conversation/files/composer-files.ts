@@ -23,15 +23,15 @@ interface Host extends HTMLElement, ReactiveControllerHost {
   readonly field: HTMLTextAreaElement | null
 }
 
-/** Characters of a pasted text in its name, few enough for a phone. */
+/** Number of characters of a pasted text that its name shows; few enough for a phone. */
 const START = 16
 
 export class ComposerFiles {
   readonly #host: Host
   readonly #undo = new Undo()
-  /** Ends the reads in progress. */
+  /** Aborts the reads in progress. */
   #stop = new AbortController()
-  /** What is being read, while that takes long. */
+  /** What is being read, shown once that takes long. */
   #reading = ''
 
   constructor(host: Host) {
@@ -51,11 +51,11 @@ export class ComposerFiles {
     host.addEventListener('send', () => this.#undo.forget())
   }
 
-  /** Adds files, unless the user stops that. Throws like `readFiles`. */
+  /** Adds files, unless the user cancels it. Throws like `readFiles`. */
   async attach(files: readonly File[]): Promise<void> {
     const host = this.#host
     const { signal } = this.#stop
-    // Before anything is read, so that nobody waits for an answer that would be made up.
+    // Checked before anything is read, so that nobody waits for a made-up answer.
     if (this.#isTooSmall() && !files.every(isPictureFile)) host.note = t('documentsSmall')
     try {
       const { attachments, note } = await readFiles(files, host.attached.length, host.blind, {

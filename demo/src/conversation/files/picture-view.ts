@@ -3,7 +3,7 @@ import { html, LitElement, nothing, type TemplateResult } from 'lit'
 import { t } from '../../words/later-words.ts'
 import type { Picture } from './attachments.ts'
 
-/** Shows an image, which opens in full size in a separate tab. */
+/** Shows an image, which opens at full size in a separate tab. */
 class PictureView extends LitElement {
   static override properties = {
     picture: { attribute: false },

@@ -15,7 +15,7 @@ export const MAX_HEAVY_BYTES = 20e6
 /** The attachments, and a note for the user. */
 interface ReadFiles {
   readonly attachments: readonly Attachment[]
-  /** A sentence. Empty if there is nothing to say. */
+  /** A sentence for the user; empty if there is nothing to report. */
   readonly note: string
 }
 
@@ -23,18 +23,18 @@ interface ReadFiles {
 export const isPictureFile = ({ type }: File): boolean =>
   type.startsWith('image/') && !type.startsWith('image/svg')
 
-/** Ends and reports a read. */
+/** Aborts a read, and reports its progress. */
 interface ReadProgress {
   readonly signal?: AbortSignal | undefined
-  /** Counts the pages of a PDF by its name. */
+  /** Called with the name of a PDF, and the number of its pages that have been read. */
   readonly onPages?: ((name: string, done: number, all: number) => void) | undefined
 }
 
 /**
  * Reads files in addition to the `taken` ones of the same message. `isBlind`: the model has no vision tower.
- * Throws `unsupported` for too many files, or an image that is too large or for a blind model, `format` for
- * an image that the browser does not decode, and like `readDocument` for all other files. The messages are
- * for users. Rejects with the signal's reason once it is aborted.
+ * Throws `unsupported` for too many files, or an image that is too large or that the model cannot see,
+ * `format` for an image that the browser does not decode, and like `readDocument` for all other files. The
+ * messages are for users. Rejects with the signal's reason once it is aborted.
  */
 export async function readFiles(
   files: readonly File[],

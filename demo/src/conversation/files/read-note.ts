@@ -5,7 +5,9 @@ import { Speaks } from '../../words/words.ts'
 import type { Read } from '../store/conversations.ts'
 import { splitQuotes } from './attachments.ts'
 
-/** Each source once. After the first one of a file, its others are named by their places only. */
+/**
+ * Lists each source once. Only a file's first source names the file; its other sources name only their place.
+ */
 function sourcesOf(names: readonly string[]): string {
   const unique = [...new Set(names)]
   return unique

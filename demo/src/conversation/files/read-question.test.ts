@@ -32,7 +32,7 @@ test('files that fit are read whole', async () => {
 test('of files that do not fit, passages with rare words of the question are read, in text order', async () => {
   const question = user(withQuotes('Does the whale see the moon?', [sky, sea]))
   const chosen = await read([question], 1000)
-  if (chosen?.by !== 'words') throw new Error('they were not found by words')
+  if (chosen?.by !== 'words') throw new Error('the passages were not found by words')
   expect(chosen.all).toBe(5)
   const { text, files } = splitQuotes(chosen.text)
   expect(text).toBe('Does the whale see the moon?')

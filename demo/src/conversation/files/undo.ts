@@ -26,16 +26,18 @@ export class Undo {
     this.#undone = []
   }
 
-  /** Handles a key: the resulting files. Undefined if the browser handles it. */
+  /** Handles a key and returns the resulting files. Undefined if the browser handles it. */
   pressed(event: KeyboardEvent, text: string): readonly Attachment[] | undefined {
     const way = wayOf(event)
     const step = way === 'undo' ? this.#done.at(-1) : way === 'redo' ? this.#undone.at(-1) : undefined
-    // The text differs: newer edits come first.
+    // If the text differs, newer edits are undone first, by the browser.
     if (step === undefined || !isOurs(step) || step.after.text !== text) return undefined
     return way === 'undo' ? this.#back() : this.#forth()
   }
 
-  /** Handles an undo or redo by the browser: the resulting files. Undefined if they stay. */
+  /**
+   * Handles an undo or redo by the browser and returns the resulting files. Undefined if they do not change.
+   */
   edited(inputType: string, text: string): readonly Attachment[] | undefined {
     const back = this.#done.at(-1)
     const forth = this.#undone.at(-1)
@@ -66,7 +68,7 @@ export class Undo {
   }
 }
 
-/** The meaning of a key. On non-Latin keyboards the physical key identifies it. */
+/** The meaning of a key. On non-Latin keyboards, the physical key identifies it. */
 function wayOf({
   key,
   code,

@@ -1,4 +1,4 @@
-// Elements for files and tools in messages, whose code loads with the first one. Without its code an element
+// Elements for files and tools in messages, whose code loads with the first one. Without its code, an element
 // is empty, and the next one retries.
 import { html, type TemplateResult } from 'lit'
 import type { UsedTool } from '../../tools/tools.ts'

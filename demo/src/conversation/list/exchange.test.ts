@@ -56,7 +56,7 @@ test('Markdown names the speakers', () => {
   expect(toMarkdown(conversation)).toBe('# A title\n\n## You\n\nHello\n\n## Tiny\n\nGood *day*\n')
 })
 
-test('a file of another kind is rejected, and the message says what to do', async () => {
+test('a file of a different kind is rejected, and the message says what to do', async () => {
   expect(failure(() => fromJson('# Title'))).toMatch(/^format: This file is not JSON/)
   expect(failure(() => fromJson('null'))).toMatch(/^format: This file contains no conversations/)
   const newer = (await toJson([conversation])).replace('"version": 1', '"version": 2')

@@ -10,7 +10,7 @@ const on = (title: string, ...date: [number, number, number, number]) => ({
   updated: new Date(...date).getTime(),
 })
 
-test('midnight separates today from yesterday, not 24 hours', () => {
+test('today and yesterday are separated by midnight, not by 24 hours', () => {
   const groups = byDate([on('a', 2026, 10, 23, 0), on('b', 2026, 10, 22, 23), on('c', 2026, 10, 22, 0)], NOW)
   expect(groups.map(({ name, conversations }) => [name, conversations.length])).toEqual([
     ['Today', 1],
@@ -18,7 +18,7 @@ test('midnight separates today from yesterday, not 24 hours', () => {
   ])
 })
 
-test('weeks, a month, and then months with their year', () => {
+test('older conversations are under 7 days, 30 days, and then a month and its year', () => {
   const days = [
     on('a', 2026, 10, 16, 1),
     on('b', 2026, 10, 15, 1),

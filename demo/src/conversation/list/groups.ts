@@ -1,4 +1,4 @@
-// Groups. In: conversations, newest first. Out: the same grouped by date, after the pinned ones.
+// Groups. In: conversations, newest first. Out: the pinned ones, then groups by date.
 
 import { language, t } from '../../words/words.ts'
 import type { Conversation } from '../store/conversations.ts'

@@ -47,7 +47,7 @@ export class Repaint {
   }
 }
 
-/** Resolves after the next frame with the time it took. While the page is hidden, there is none. */
+/** Resolves after the next frame with the time it took. While the page is hidden, there are no frames. */
 const frameTime = (): Promise<number> =>
   new Promise((resolve) => {
     requestAnimationFrame(() => {

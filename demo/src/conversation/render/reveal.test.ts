@@ -30,7 +30,7 @@ function frames(reveal: Reveal, content: string, ms: (frame: number) => number):
 const steps = (shown: readonly string[]) =>
   shown.slice(1).map((each, index) => each.length - (shown[index]?.length ?? 0))
 
-test('another, longer version of a revealed answer is whole at once', () => {
+test('another, longer version of a revealed answer is shown whole at once', () => {
   const reveal = new Reveal()
   frames(reveal, 'Short.', () => 1)
   const longer = 'x'.repeat(5000)

@@ -19,7 +19,7 @@ let loaded: RichForms = {}
 const asked = new Set<keyof RichForms>()
 const hosts = new Set<ReactiveControllerHost>()
 
-/** Without a network the texts stay plain, and the next one retries. */
+/** Without a network, the texts stay plain, and the next one retries. */
 async function load(name: keyof RichForms): Promise<void> {
   if (asked.has(name)) return
   asked.add(name)

@@ -109,7 +109,7 @@ export const clausesOf = (plain: string): readonly string[] =>
     .map((clause) => clause.trim())
     .filter((clause) => clause !== '')
 
-/** True if a message has no letters or digits, or only those of someone who tries the keyboard. */
+/** True if a message has no letters or digits, or only random ones, typed to try the keyboard. */
 export function isUnclear(text: string): boolean {
   if (!/[\p{L}\p{N}]/u.test(text)) return true
   const words = text.toLowerCase().match(/\p{L}+/gu) ?? []

@@ -1,4 +1,5 @@
-// Refusals. In: a message in plain wording. Out: why no model of this page should answer it, if that is so.
+// Refusals. In: a message in plain wording. Out: why none of this page's models should answer it, if there is
+// a reason.
 
 /** What no model here can do: look things up, or act outside the chat. */
 const OUTSIDE = [

@@ -24,7 +24,7 @@ function scope(text: string, before: readonly StoredMessage[] = []): string | un
   return 'named' in verdict ? `name: ${verdict.named}` : `(${verdict.declined})`
 }
 
-describe('small talk is heard in the words of the training', () => {
+describe('small talk is put into the words of the training', () => {
   test.each([
     ['hey how r u', 'How are you?'],
     ['Helloooo :)', 'Hello!'],
@@ -48,7 +48,7 @@ describe('small talk is heard in the words of the training', () => {
   ])('%s', (text, heard) => expect(scope(text)).toBe(heard))
 })
 
-describe('a wish for a story is heard with its content', () => {
+describe('a request for a story keeps its content', () => {
   test.each([
     ['TELL ME A STORY ABOUT A DOG', 'Tell me a story about a dog.'],
     ['Hi! How are you? can u tell me a story abt a cat plz', 'Tell me a story about a cat.'],
@@ -80,7 +80,7 @@ describe('a wish for a story is heard with its content', () => {
     expect(scope(text), 'without a story').toBe('(beyond)')
   })
 
-  test('after the page’s own answer, such as one for a person in need, no story goes on', () => {
+  test('after the page’s own answer, such as one for a person in need, no story continues', () => {
     const care = {
       role: 'assistant' as const,
       content: 'This may be an emergency. Please call 112 now. '.repeat(4),
@@ -181,7 +181,7 @@ test('a model that declines itself is recognised, unless that is the answer', ()
 })
 
 test.each(['tested', 'ordinary', 'held'])(
-  'what was judged as declined in %s.json is, and the rest is answered',
+  'messages judged as declined in %s.json are declined, and all others are answered',
   (name) => {
     const messages: readonly Judged[] = JSON.parse(
       readFileSync(new URL(`page/${name}.json`, FIXTURES), 'utf8'),
@@ -198,7 +198,7 @@ test.each(['tested', 'ordinary', 'held'])(
   },
 )
 
-test('of 1,100 English messages that are no small talk, those that pass as it are few and mean it', () => {
+test('fewer than a tenth of 1,100 ordinary English messages pass as small talk, and none of these asks for a task', () => {
   const lines = ['assist/ordinary.txt', 'assist/held-ordinary.txt'].flatMap((name) =>
     readFileSync(new URL(name, FIXTURES), 'utf8').split('\n'),
   )

@@ -7,7 +7,7 @@ import { smallTalk, toldFeeling } from './small-talk.ts'
 import { aboutStory, storyWish } from './stories.ts'
 
 /**
- * What becomes of a message: `heard` in the model's words, or the `name` that the user has told before, or
+ * How a message is handled: `heard` in the model's words, or the `name` that the user has told before, or
  * the reason why it is declined. `beyond`: a larger model may answer it.
  */
 export type Verdict =
@@ -17,7 +17,7 @@ export type Verdict =
 
 /** The shortest answer that counts as a story, in characters. */
 const LEAST_STORY = 120
-/** Wishes about a story may come this many messages after it. */
+/** A request about a story may come at most this many messages after it. */
 const STORY_AGO = 6
 /** Longer messages are tasks for another model. */
 const MAX_LETTERS = 2000
@@ -60,7 +60,7 @@ const LANGUAGES = 'Which languages do you speak?'
 const AGAIN =
   /^(?:(?:please|now|can you|could you|ok|yes|tell me|tell|give me|i want|how about|and) )*(?:another|another one|one more|a new one|a different one|a better one|something else|again|do it again|try again|once more|a longer one|the next one|more)(?: (?:please|story|one))*[.!?]*$/
 
-/** What to make of the last message, which `messages` end with. `text`: what the user wrote in it. */
+/** Decides how the last of `messages` is handled. `text`: what the user wrote in it. */
 export function scopeOf(messages: readonly StoredMessage[], text: string): Verdict {
   if (text.length > MAX_LETTERS) return { declined: 'beyond' }
   const plain = plainText(text)
@@ -116,13 +116,13 @@ function heardTalk(plain: string, text: string, clauses: readonly string[]): str
 /** What an embedded model reads of a conversation. */
 export interface Heard {
   readonly messages: readonly StoredMessage[]
-  /** The place of each of them in the conversation. */
+  /** The index of each message in the conversation. */
   readonly places: readonly number[]
 }
 
 /**
- * What a model reads of a conversation: the embedded ones, in words that they were trained on. What was
- * declined is left out for them: it would only confuse them.
+ * What a model reads of a conversation. Embedded models read it in words that they were trained on, without
+ * what was declined, which would only confuse them.
  */
 export function heardBy(messages: readonly StoredMessage[], isStoryteller: boolean): Heard {
   if (!isStoryteller) return { messages, places: [...messages.keys()] }

@@ -1,7 +1,10 @@
 // Small talk. In: a clause in plain wording. Out: the same in words that the embedded models were trained on
 // (lab/train/worlds), which they answer more reliably than other wordings.
 
-/** What a model reads, with the clauses that mean it. All of a clause must match. */
+/**
+ * A wording that a model reads, and patterns for the clauses that it replaces. A pattern must match a whole
+ * clause.
+ */
 type Line = readonly [heard: string, ...patterns: readonly string[]]
 
 const VERY =
@@ -407,7 +410,7 @@ const LIKED =
 const PET =
   /^(?:i|we) (?:have|got|want|saw|found) (?:a|an|two|three|some) (?:\w+ )?(dog|cat|puppy|kitten|rabbit|hamster|horse|bird|fish|turtle|mouse|pony|parrot)s?(?: .{0,20})?$/
 
-/** "I like trains" and "we have a dog" keep their thing. */
+/** "I like trains" and "we have a dog" keep their object. */
 function ownThing(clause: string): string | undefined {
   const [, liked] = LIKED.exec(clause) ?? []
   if (liked !== undefined) return `I like ${liked}.`
@@ -420,7 +423,7 @@ const LEAD =
 const TAIL =
   /(?: (?:please|halfbyte|man|bro|dude|friend|my friend|buddy|lol|anyway|though|by the way|sir|ok))+$/
 
-/** Something that the user tells, and does not ask. */
+/** A statement about the user's life, not a question. */
 const TOLD =
   /^(?:(?:yeah|yes|well|so|today|and|but|oh|because|honestly|ugh|just) )*(?:i|my|we|our|he|she|they)\b(?!.*\b(?:how|what|why|where|when|who|which|can|could|should|would|help|tell|write|give|explain|please|code|error|working|need|trying|looking|wondering)\b)/
 const UNHAPPY =
@@ -428,7 +431,7 @@ const UNHAPPY =
 const HAPPY =
   /\b(?:happy|glad|good news|won(?!')|passed|kittens|puppies|in love|excited|amazing|wonderful|promoted|engaged|married|holidays?|vacation|finally|proud|best day)\b/
 
-/** How the user feels about something that they tell in their own words, as the model knows it. */
+/** How users feel about what they say in their own words, in a sentence that the model knows. */
 export function toldFeeling(clause: string): string | undefined {
   if (clause.length > MAX_LETTERS || !TOLD.test(clause)) return undefined
   if (UNHAPPY.test(clause)) return 'I am very sad.'

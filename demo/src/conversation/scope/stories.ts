@@ -1,9 +1,11 @@
-// Stories. In: a message in plain wording. Out: the wish for a story, in words that the embedded models were
-// trained on.
+// Stories. In: a message in plain wording. Out: the request for a story, in words that the embedded models
+// were trained on.
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
-/** Words before "story" in a wish for one. Another one or two may be among them: "a werewolf story". */
+/**
+ * Words before "story" in a request for one. One or two other words may be among them: "a werewolf story".
+ */
 const BEFORE = setOf(
   `please ok okay hey hi hello so now and then well yes good evening morning halfbyte can could will would may do shall
   let i we you us me want like love need to just am in the mood for how about what help try tell hear have see know
@@ -18,18 +20,18 @@ const BEFORE = setOf(
 const MAX_BEFORE = 16
 const MAX_UNKNOWN = 1
 const STORY = /\b(?:story|stories|tales?|fairytales?|fables?)\b/
-/** What may follow "story" in a wish for one. */
+/** What may follow "story" in a request for one. */
 const AFTER =
   /^(?:$|[.!?,:;]|(?: (?:please|now|then|today|again|time|to me|for me|for us|halfbyte))+[.!?]*$| (?:about|with|of|where|when|in which|that (?:has|starts|begins|ends|is about)|which|who|whose|for (?:my|a|the|kids|children|our|me|us)|featuring|starring|on|in (?:the|a|an)|set|named|called|please|before)\b)/
-/** Words with which a text about a story is another task than telling one. */
+/** Words that make a text about a story a task other than telling one. */
 const OTHER_TASK =
   /\b(?:summar\w+|translat\w+|essay|poem|haiku|song|lyrics|rap|script|screenplay|novel|chapters?|thriller|analy\w+|review|rhym\w+|code|program|python|sql|app|news|history|true story|cover letter|e-?mail|outline|plot twist|synopsis|user stor\w+|story points?|moral of|explain\w*|meaning|author|who wrote|which book|bible|in the style of|based on|words? long|pages?|paragraphs?|(?:\d{3,}|thousand|hundred)[ -]words?|sex\w*|erotic\w*|porn\w*|nsfw|nude|naked|rape\w*|suicid\w*|wars?|nazis?|genocide|holocaust|terroris\w+|(?:want|wants|wanted) to die|instagram|facebook|linkedin|publish\w*|title|ideas?|prompts?|names? for|in (?:german|french|spanish|italian|portuguese|dutch|polish|turkish|russian|arabic|hebrew|hindi|chinese|japanese|korean|ukrainian|vietnamese|indonesian|bengali))\b/
 const QUESTION = /^(?:what|who|where|when|why|how|which|is|are|was|were|did|does)\b(?! about\b)/
 const BEGINNING = /^(?:once upon a time|long,? long ago)\b[, ]*/i
-/** A longer wish than a small model can follow, in characters. */
+/** Requests longer than this, in characters, are too long for a small model. */
 const MAX_LETTERS = 400
 
-/** In its own letters, as names need their capitals, unless it was shouted. */
+/** Keeps the case, because names need their capitals, unless all letters are capitals. */
 const unshouted = (text: string): string => (text === text.toUpperCase() ? text.toLowerCase() : text)
 
 const sentence = (text: string): string => {
@@ -37,7 +39,7 @@ const sentence = (text: string): string => {
   return `${trimmed.charAt(0).toUpperCase()}${trimmed.slice(1)}.`
 }
 
-/** A wish for a new story; undefined for other messages. `text`: the same message as typed. */
+/** A request for a new story; undefined for other messages. `text`: the same message as typed. */
 export function storyWish(plain: string, text: string): string | undefined {
   if (plain.length > MAX_LETTERS || OTHER_TASK.test(plain)) return undefined
   const typed = unshouted(text.trim())
@@ -59,7 +61,7 @@ export function storyWish(plain: string, text: string): string | undefined {
   return wished(typed)
 }
 
-/** "once upon a time there was a fox" as a wish. */
+/** "once upon a time there was a fox" as a request. */
 function begun(typed: string): string {
   const [, hero] = /\bthere (?:once )?(?:was|were|lived|lives|is) (.{3,})$/i.exec(typed) ?? []
   return hero === undefined ? 'Tell me a story.' : sentence(`Tell me a story about ${hero}`)
@@ -69,7 +71,7 @@ const LISTENER =
   /\bfor (?:my|our) (?:\w+ )?(daughter|son|kid|child|niece|nephew|boy|girl|baby|toddler|grandson|granddaughter|little one)s?\b,?(?: (?:named|called))?(?: (\p{Lu}\p{Ll}+))?/u
 const LIKES = /,?\s*(?:and )?\b(?:she|he|they|who) (?:really )?(?:loves?|likes?|is into|are into) (.+)$/i
 
-/** The wish in the form that the models know best. */
+/** The request in the form that the models know best. */
 function wished(typed: string): string {
   const isBedtime = /\bbed ?time\b/i.test(typed)
   const kind = isBedtime ? 'bedtime story' : 'story'
@@ -135,7 +137,7 @@ const LINES: readonly (readonly [heard: string, pattern: RegExp])[] = [
   ['How did the story end?', /^how (?:did|does) (?:it|the story|this story) end$/],
 ]
 
-/** A wish about the story just told; undefined for other messages. */
+/** A request about the story just told; undefined for other messages. */
 export function aboutStory(plain: string): string | undefined {
   const bare = plain
     .replaceAll(',', '')

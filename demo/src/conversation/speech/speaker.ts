@@ -208,7 +208,8 @@ export class Speaker {
     messages: readonly Pick<Message, 'role' | 'content'>[] | undefined,
   ): readonly RunnableTool[] {
     const way = this.#wayOf(settings)
-    // In the words of its training, which had no labels. They would also take room in its small context.
+    // The tools in the words of its training, without labels, which would also take up room in its small
+    // context.
     if (way === 'trained') return TRAINED_TOOLS.map(({ execute: _, label: __, ...tool }) => tool)
     const isNeeded = messages?.some(({ role, content }) => role === 'user' && needsTool(content)) ?? true
     return way === 'template' && isNeeded ? TOOLS : []
@@ -224,7 +225,7 @@ export class Speaker {
     return this.#wayOf(settings) === 'chosen' && needsTool(messages.at(-1)?.content ?? '')
   }
 
-  /** The call that the last message needs, as a step that was carried out; undefined if it needs none. */
+  /** The call that the last message needs, as an executed step; undefined if it needs none. */
   async call(
     messages: readonly StoredMessage[],
     settings: Settings,
@@ -346,11 +347,11 @@ const asRead = (messages: readonly StoredMessage[], last?: Read): readonly Store
     return isOther ? { ...message, content: read.text } : message
   })
 
-/** The beginning of the ids of steps whose results are told with the question. */
+/** The prefix of the ids of steps whose results are given with the question. */
 const TOLD = 'told'
 
 /**
- * The messages, with results told in the questions that they belong to; `last`: those of the last question.
+ * The messages, with results added to the questions that they belong to; `last`: those of the last question.
  */
 const withResults = (
   messages: readonly StoredMessage[],

@@ -20,9 +20,9 @@ interface SpeechResult extends Event {
 }
 
 export interface Listening {
-  /** Ends it; the text so far stays. */
+  /** Stops listening; the text so far is kept. */
   stop(): void
-  /** Resolves when it has ended: by `stop`, by silence, or because the microphone was denied. */
+  /** Resolves when listening has ended: by `stop`, by silence, or because the microphone was denied. */
   readonly ended: Promise<void>
 }
 

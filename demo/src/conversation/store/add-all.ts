@@ -1,4 +1,5 @@
-// Adding conversations. In: those in a file, and the existing ones. Out: all of them are stored, or none.
+// Adding conversations. In: the conversations in a file, and the existing ones. Out: all of them are stored,
+// or none.
 
 import type { Found } from './assemble.ts'
 import { type Conversation, newConversation, randomId } from './conversations.ts'

@@ -13,7 +13,7 @@ describe('a title', () => {
     expect(titled('  Hello,\n\nhow are   you? ')).toBe('Hello, how are you?')
   })
 
-  test('is cut after 48 characters, and never splits one', () => {
+  test('is truncated after 48 characters, and never splits one', () => {
     expect(titled('🦊'.repeat(60))).toBe(`${'🦊'.repeat(48)}…`)
   })
 
@@ -121,7 +121,7 @@ describe('a record of the database', () => {
     ])
   })
 
-  test('keeps images and read files, and loses damaged ones', () => {
+  test('keeps images and read files, and drops damaged ones', () => {
     const picture = { name: 'fox.png', file: new Blob(['x'], { type: 'image/png' }) }
     const read = { by: 'words', text: 'a passage', all: 7 }
     const messages = [

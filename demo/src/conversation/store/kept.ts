@@ -30,7 +30,7 @@ export async function keep(engine: Engine, session: Session, place: Place): Prom
   await shrink()
 }
 
-/** Removes the kept sessions of one conversation, or of all. */
+/** Removes the stored sessions of one conversation, or of all. */
 export async function unkeep(conversation?: string): Promise<void> {
   const prefix = conversation === undefined ? PREFIX : prefixOf(conversation)
   const kept = await storedSessions().catch(() => [])

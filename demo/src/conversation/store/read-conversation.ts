@@ -1,5 +1,5 @@
 // Reading conversations. In: untrusted records of the database or of an imported file. Out: conversations
-// whose every field is valid, and how much of the record was not.
+// whose every field is valid, and how many parts of the record were not.
 import { parseOwn } from '../../shell/own-settings.ts'
 import type { UsedTool } from '../../tools/tools.ts'
 import type { Picture } from '../files/attachments.ts'
@@ -40,7 +40,7 @@ export const isBelow = (value: unknown, end: number): value is number =>
 const isId = (value: unknown): value is string =>
   isName(value) && value.length <= MAX_ID && value.isWellFormed()
 
-/** Any other time has no date, so the list could not be displayed. */
+/** Any other time makes an invalid `Date`, with which the list could not be displayed. */
 const isTime = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value <= MAX_TIME
 

@@ -31,7 +31,7 @@ export async function startChoice(): Promise<Start> {
 }
 
 /**
- * Puts a model first among the recent ones and loads it at the next start. For local files it stores the
+ * Puts a model first among the recent ones and loads it at the next start. For local files, it stores the
  * handles, if the browser has any.
  */
 export function rememberChoice(choice: ModelChoice): void {

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { newConversation, type StoredMessage, withMessages } from './conversations.ts'
 import { readConversation } from './read-conversation.ts'
-import { again, continued, edited, forked, placeOf, turned } from './versions.ts'
+import { again, continued, edited, forked, versionIndexOf, withVersion } from './versions.ts'
 
 const user = (content: string): StoredMessage => ({ role: 'user', content })
 const model = (content: string): StoredMessage => ({ role: 'assistant', content })
@@ -15,25 +15,25 @@ test('an edit keeps the earlier question with everything that followed it', () =
   expect(texts(second)).toBe('c C')
   const third = [...edited(second, 0, { content: 'd' }), model('D')]
   expect(texts(third)).toBe('d D')
-  const second2 = turned(third, 0, -1)
-  const first2 = turned(second2, 0, -1)
+  const second2 = withVersion(third, 0, -1)
+  const first2 = withVersion(second2, 0, -1)
   expect([second2, first2].map(texts)).toEqual(['c C', 'a A b B'])
-  expect([third, second2, first2].map(([question]) => placeOf(question))).toEqual([2, 1, 0])
-  expect(turned(first2, 0, -1)).toBe(first2)
-  expect(turned(turned(first2, 0, 1), 0, 1)).toEqual(third)
-  expect(turned(third, 0, 1)).toBe(third)
+  expect([third, second2, first2].map(([question]) => versionIndexOf(question))).toEqual([2, 1, 0])
+  expect(withVersion(first2, 0, -1)).toBe(first2)
+  expect(withVersion(withVersion(first2, 0, 1), 0, 1)).toEqual(third)
+  expect(withVersion(third, 0, 1)).toBe(third)
 })
 
 test('versions of a later question stay with their own version of the earlier one', () => {
   const inner = [...edited([user('a'), model('A'), user('b'), model('B')], 2, { content: 'e' }), model('E')]
   const outer = [...edited(inner, 0, { content: 'f' }), model('F')]
-  expect(texts(turned(turned(outer, 0, -1), 2, -1))).toBe('a A b B')
+  expect(texts(withVersion(withVersion(outer, 0, -1), 2, -1))).toBe('a A b B')
 })
 
 test('a question without an answer leaves no version, and one without versions does not change', () => {
   expect(edited([user('a')], 0, { content: 'b' })).toEqual([user('b')])
   const messages = [user('a'), model('A')]
-  expect(turned(messages, 0, 1)).toBe(messages)
+  expect(withVersion(messages, 0, 1)).toBe(messages)
 })
 
 test('versions are read from a record, and damaged ones are left out', () => {
@@ -50,11 +50,11 @@ test('another answer keeps the earlier ones in order, even if an older one was s
   expect(texts(one.messages)).toBe('a')
   expect(texts(one.unanswered), 'if no answer comes, the earlier one is restored').toBe('a A')
   const two = [...one.messages, { ...model('B'), ...one.versions }]
-  const older = turned(two, 1, -1)
+  const older = withVersion(two, 1, -1)
   expect(texts(older)).toBe('a A')
   const next = again(older)
   const three = [...next.messages, { ...model('C'), ...next.versions }]
-  const seen = [three, turned(three, 1, -1), turned(turned(three, 1, -1), 1, -1)]
+  const seen = [three, withVersion(three, 1, -1), withVersion(withVersion(three, 1, -1), 1, -1)]
   expect(seen.map(texts)).toEqual(['a C', 'a B', 'a A'])
 })
 

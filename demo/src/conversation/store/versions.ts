@@ -16,7 +16,7 @@ export interface Asked {
   readonly versions: Pick<StoredMessage, 'others' | 'place'>
   /** The beginning of the answer, and the tools used so far. Absent for a new answer. */
   readonly begun?: Pick<StoredMessage, 'content' | 'thoughts' | 'used' | 'read'>
-  /** The messages if no answer comes. */
+  /** The messages to keep if no answer comes. */
   readonly unanswered: Messages
 }
 
@@ -56,9 +56,9 @@ export function continued(messages: Messages): Asked {
 }
 
 /** Shows the version of message `index` that is `step` newer, and everything after it. */
-export function turned(messages: Messages, index: number, step: 1 | -1): Messages {
+export function withVersion(messages: Messages, index: number, step: 1 | -1): Messages {
   const versions = inOrder(messages, index)
-  const place = placeOf(messages[index]) + step
+  const place = versionIndexOf(messages[index]) + step
   const [next, ...followed] = versions[place] ?? []
   if (next === undefined) return messages
   const others = versions.filter((_, other) => other !== place)
@@ -67,7 +67,7 @@ export function turned(messages: Messages, index: number, step: 1 | -1): Message
 }
 
 /** The position of a message among its versions, from 0 for the oldest. */
-export const placeOf = (message: StoredMessage | undefined): number =>
+export const versionIndexOf = (message: StoredMessage | undefined): number =>
   message?.place ?? message?.others?.length ?? 0
 
 /** All versions of message `index`, oldest first, each with the messages after it. */
@@ -75,7 +75,7 @@ function inOrder(messages: Messages, index: number): readonly Messages[] {
   const [message, ...followed] = messages.slice(index)
   if (message === undefined) return []
   const { others = [], place: _, ...bare } = message
-  const place = placeOf(message)
+  const place = versionIndexOf(message)
   return [...others.slice(0, place), [bare, ...followed], ...others.slice(place)]
 }
 

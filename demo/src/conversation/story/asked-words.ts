@@ -5,7 +5,7 @@ const MOST = 6
 
 const setOf = (words: string): ReadonlySet<string> => new Set(words.split(/\s+/))
 
-/** One word is required after these: "about pirates", "named Mia", "who could not jump". */
+/** The word after one of these is required: "about pirates", "named Mia", "who could not jump". */
 const BEFORE_A_WORD = setOf('about with of and or named called to not can could cannot')
 /** These are followed by a thing, a person or a place, perhaps after adjectives: "a big red kite". */
 const DETERMINERS = setOf('a an the my your his her its our their one two three four five some many')

@@ -60,7 +60,7 @@ test('a requested word becomes likelier the longer it is missing', () => {
   expect(shifts([FOX, ...Array.from({ length: 100 }, () => 'saw')])).toEqual({ ' fox': 5 })
 })
 
-test('a sentence without a place for it is unchanged, but after an article there is one', () => {
+test('a sentence without a place for the word is unchanged, but after an article there is one', () => {
   expect(shifts([FOX], { ' fox': -9 })).toEqual({})
   expect(shifts([FOX, 'saw a'], { ' fox': -9 })[' fox']).toBeCloseTo(2 * (2 + (2 * 3) / 80))
   expect(shifts([FOX, 'saw a'], { ' fox': -17 })).toEqual({})

@@ -1,9 +1,9 @@
 // A logit processor for small story models, which forget half of the requested content: it makes the words of
 // the request likelier until the story contains them. The engine's worker imports it by address.
 //
-// Steering towards keywords by shifting logits is Pascual and others, A Plug-and-Play Method for Controlled
-// Text Generation, 2021. Theirs shifts words of similar meaning by their embeddings; this one shifts only the
-// word itself.
+// The method of steering towards keywords by shifting logits is from Pascual and others, A Plug-and-Play
+// Method for Controlled Text Generation, 2021. Their version also shifts words of similar meaning, found by
+// their embeddings; this one shifts only the word itself.
 import type { LogitProcessorFactory } from '../../../../src/index.ts'
 import { askedWords, formsOf, stemOf } from './asked-words.ts'
 
@@ -17,7 +17,7 @@ const DISTANCE = 8
 const ARTICLES = ['a', 'an', 'the']
 const DISTANCE_AFTER_ARTICLE = 16
 const TIMES_AFTER_ARTICLE = 2
-/** Added to the remaining tokens of a word that has begun. */
+/** Added to the logits of the remaining tokens of a word that has begun. */
 const GO_ON = 8
 
 interface Wanted {

@@ -27,7 +27,7 @@ export function opRows({ lines, step }: StepAnalysis): readonly (readonly string
   return [[t('opsWhole'), ...cells(step)], ...rows]
 }
 
-/** `mlp_down` in six layers as `6 × mlp_down`. */
+/** A name and how often it occurs, such as `6 × mlp_down`. */
 const times = (count: number, name: string): string => (count === 1 ? name : `${count} × ${name}`)
 
 const cells = ({ ms, limitMs, share }: Line): readonly string[] => [

@@ -12,7 +12,7 @@ export async function storeResult(folder: string, result: PhoneResult): Promise<
   await rename(`${file}.part`, file)
 }
 
-/** The results in order of their names, and the names of files without one. */
+/** The results, sorted by file name, and the names of files without a result. */
 export async function storedResults(
   folder: string,
 ): Promise<{ results: PhoneResult[]; unreadable: string[] }> {

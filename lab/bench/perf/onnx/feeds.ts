@@ -37,7 +37,7 @@ export class OrtText {
     this.#states = Object.fromEntries(empty)
   }
 
-  /** Reads the ids, following earlier ones. */
+  /** Processes the ids after those of earlier calls. */
   async read(ids: readonly number[]): Promise<Float32Array> {
     this.#total += ids.length
     const { Tensor } = this.#ort

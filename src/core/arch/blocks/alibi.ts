@@ -1,4 +1,5 @@
-// ALiBi (Press et al., 2022): scores fall with the distance to the key, with a different slope in each head.
+// ALiBi (Press et al., 2022): scores decrease with the distance to the key, at a different slope in each
+// head.
 import { vector } from '../../graph/builder.ts'
 import { biasColumns, type DistanceBias } from '../../graph/ir.ts'
 import type { ModelConfig } from '../config/config.ts'
@@ -10,13 +11,13 @@ export const ALIBI = 'alibi.bias'
 export const alibiSize = ({ heads, contextLength }: ModelConfig): number =>
   heads * biasColumns(contextLength - 1)
 
-/** The bias table for a model's scores, if it has ALiBi. */
+/** The bias table for a model's scores, if the model uses ALiBi. */
 export const alibiOf = (config: ModelConfig): DistanceBias | undefined =>
   config.alibi === undefined
     ? undefined
     : { table: vector({ [ALIBI]: alibiSize(config) }), reach: config.contextLength - 1 }
 
-/** The numbers of the table by index. */
+/** The elements of the table, by index. */
 export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (index: number) => number {
   const reach = contextLength - 1
   const columns = biasColumns(reach)
@@ -26,7 +27,7 @@ export function alibiValue({ heads, contextLength, alibi = 0 }: ModelConfig): (i
 }
 
 /**
- * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Any further heads get the
+ * 2^-(most i / n) for i from 1, where n is the largest power of two up to `heads`. Any further heads use the
  * values halfway between these.
  */
 function slopesOf(heads: number, most: number): Float64Array {

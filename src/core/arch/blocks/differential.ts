@@ -1,6 +1,6 @@
 // Differential attention (Ye et al., 2024): computes two maps of scores and subtracts the second.
 //
-// The first half of the heads makes the first map. A value is two heads wide, so keys and queries are
+// The first half of the heads computes the first map. A value is two heads wide, so keys and queries are
 // zero-padded to that width.
 import { GROUP_SIZE, roundUp } from '../../abi/encodings.ts'
 import { vector } from '../../graph/builder.ts'
@@ -74,7 +74,7 @@ export function differentialAttention(parts: Parts, layer: number, input: Value)
   return linear(`${at}.attn_product`, normed, `${at}.attn_output`, hiddenSize, 'output')
 }
 
-/** The outputs of one half of the heads, starting at a whole group. */
+/** The outputs of one half of the heads, aligned to a group. */
 function half({ b, config }: Parts, layer: number, attended: Value, index: number): Value {
   const width = config.heads * config.headDim
   const label = `layers.${layer}.attn_half.${index}`

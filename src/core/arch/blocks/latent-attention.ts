@@ -1,4 +1,4 @@
-// Attention whose keys and values are made from one short row per token (DeepSeek V2).
+// Attention whose keys and values are computed from one short row per token (DeepSeek V2).
 //
 // The keys and values of all heads are computed once per token, and the state stores them as in any other
 // attention. A head's key is the rotated part, which all heads share, followed by its own part. Keys and

@@ -8,7 +8,7 @@ export interface DecoderTraits {
   readonly norm: 'rms' | 'layer'
   /** Where a block has its norms: on its input, on its output, or on both. */
   readonly norms: 'before' | 'after' | 'around'
-  /** The same for recurrent layers, if they differ. */
+  /** Where recurrent layers have their norms, if this differs from `norms`. */
   readonly recurrentNorms?: 'before'
   /** Norms of queries and keys. A model may omit them: `ModelConfig.headNorms`. */
   readonly headNorms?: HeadNormTrait
@@ -32,7 +32,7 @@ export interface DecoderTraits {
   readonly mlp: 'gated' | 'plain' | 'experts' | 'shifted'
   /** Some models of the family have experts in place of `mlp`. */
   readonly mayHaveExperts?: boolean
-  /** Keys and values are made from one short row per token. */
+  /** Keys and values are computed from one short row per token. */
   readonly latent?: boolean
   /** Biases on the router and on every matrix of every expert. */
   readonly expertBias?: boolean
@@ -55,8 +55,8 @@ export interface DecoderTraits {
    */
   readonly attentionGate?: 'number' | 'head'
   /**
-   * `learned`: learned position embeddings are added to the token embeddings. `alibi`: scores get a bias by
-   * distance.
+   * `learned`: learned position embeddings are added to the token embeddings. `alibi`: a bias that depends on
+   * the distance is added to scores.
    */
   readonly positions: 'rope' | 'learned' | 'alibi'
 }
@@ -68,7 +68,7 @@ export interface DecoderTraits {
  */
 export type HeadNormTrait = 'head' | 'row' | 'rotated' | 'layer' | 'layers'
 
-/** Whether the matrices of a part, or the norms, have biases: as the model says, or else its family. */
+/** Whether the matrices of a part, or the norms, have biases. The model's setting overrides its family's. */
 export function hasBias(
   { biases }: Pick<ModelConfig, 'biases'>,
   traits: DecoderTraits,
@@ -95,7 +95,7 @@ export const PLAIN: DecoderTraits = {
   positions: 'rope',
 }
 
-/** What every block is built with. */
+/** The arguments that the builder of every block receives. */
 export interface Parts {
   readonly b: GraphBuilder
   readonly config: ModelConfig
@@ -106,7 +106,7 @@ export interface Parts {
   readonly subNorm: (name: string, input: Value) => Value
   /** Multiplies by the matrix `name` [n, k] of a part. Adds its bias if the part has biases. */
   readonly linear: (label: string, input: Value, name: string, n: number, part: keyof Biases) => Value
-  /** The same for several matrices at once. Without a part, there are no biases. */
+  /** Like `linear`, for several matrices at once. Without a part, no biases are added. */
   readonly linears: (
     label: string,
     input: Value,
@@ -158,7 +158,7 @@ export interface Frame {
   /** The first layer's input. Default: the embeddings. */
   readonly first?: Value
   readonly each: Layer
-  /** Makes the last norm's input from the last layer's output. Default: that output. */
+  /** Computes the last norm's input from the last layer's output. Default: that output itself. */
   readonly leave?: (x: Value) => Value
 }
 

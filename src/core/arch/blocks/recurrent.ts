@@ -22,7 +22,7 @@ export function convWeights(
   return [weight, convBias ? vector({ [`${at}.ssm_conv.bias`]: channels }) : undefined]
 }
 
-/** For families with recurrent layers; validation guarantees that the configuration has them. */
+/** The settings of recurrent layers. Validation guarantees that families with such layers have them. */
 export function ssmOf<K extends SsmConfig['kind']>({ ssm, name }: ModelConfig, kind: K) {
   if (ssm?.kind !== kind) throw new RangeError(`${name} has no ${kind} layers`)
   return ssm as Extract<SsmConfig, { kind: K }>

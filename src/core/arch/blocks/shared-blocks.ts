@@ -5,7 +5,9 @@ import type { Value } from '../../graph/ir.ts'
 import type { SharedBlocks } from '../config/config.ts'
 import type { Framing, Mixer, Parts } from './parts.ts'
 
-/** For families with `sharedBlocks`; validation guarantees that the configuration has them. */
+/**
+ * The layers of families with `sharedBlocks`. Validation guarantees that the configuration has this field.
+ */
 export const withSharedBlocks =
   (recurrent: Mixer): Framing =>
   (parts, _, embedded) => {

@@ -11,7 +11,7 @@ import type { Framing, Parts } from './parts.ts'
 /** Lower bound of the mean square of a stream that is rescaled to match another. */
 const LEAST = 1e-5
 
-/** For families with `streams`; validation guarantees that the configuration has them. */
+/** The layers of families with `streams`. Validation guarantees that the configuration has this field. */
 export const streamed: Framing = (parts, _, embedded) => {
   const { layerEmbedding, streams, name } = parts.config
   if (layerEmbedding === undefined || streams === undefined) throw new RangeError(`${name} has no streams`)

@@ -7,13 +7,13 @@ import { Fields, unbuiltVariant, windowOf, withoutIdleWindow } from './fields.ts
 import { ggufSsm, NO_ATTENTION, RECURRENT_CONTEXT } from './recurrent-config.ts'
 
 /** The contents of `rope_freqs.weight` and of LongRoPE's two tensors, if the file has them. */
-export interface RopeFactors {
+interface RopeFactors {
   readonly plain?: readonly number[] | undefined
   readonly short?: readonly number[] | undefined
   readonly long?: readonly number[] | undefined
 }
 
-export interface GgufFacts {
+interface GgufFacts {
   readonly name: string
   readonly family: Family
   readonly metadata: ReadonlyMap<string, MetaValue>
@@ -32,7 +32,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
   const all = new Fields(name, (key) => metadata.get(key))
   const architecture = all.text('general.architecture')
   const { traits, gguf } = familyFile(family)
-  // A few keys come without the architecture's prefix.
+  // A few keys lack the architecture's prefix.
   const fields = new Fields(name, (key) => metadata.get(`${architecture}.${key}`) ?? metadata.get(key))
   const stated = fields.number('context_length')
   const contextLength = traits === undefined ? Math.max(stated, RECURRENT_CONTEXT) : stated
@@ -50,7 +50,7 @@ export function ggufConfig(facts: GgufFacts): ModelConfig {
     vocabSize,
     contextLength,
     tiedEmbeddings: !facts.hasOutput,
-    // Nemotron-H files use RMS norms, but under the key of layer norms.
+    // Nemotron-H uses RMS norms, but its files store their epsilon under the key of layer norms.
     normEpsilon: fields.number(fields.has(epsilon!) || !fields.has(other!) ? epsilon! : other!),
   }
   if (traits === undefined) {
@@ -85,7 +85,7 @@ const BIASES = {
   logits: ['output.bias'],
 } as const
 
-/** Biases that the file has for parts without biases in the family. */
+/** Parts for which the file has biases although the family normally has none. */
 function biases(traits: FamilyFile['traits'], kinds: ReadonlySet<string>): Biases | undefined {
   const found = Object.entries(BIASES).filter(([, names]) => names.some((name) => kinds.has(name)))
   return otherBiases(traits, Object.fromEntries(found.map(([part]) => [part, true])))
@@ -174,7 +174,7 @@ function ropeScaling(
   const others = isScaled ? 1 + 0.1 * multiplier * Math.log(fields.number('rope.scaling.factor')) : 1
   const yarn = type === 'yarn' ? 1 + 0.1 * Math.log(fields.number('rope.scaling.factor')) : 1
   refuseOthers(fields, {
-    // Converters write the whole magnitude, but llama.cpp expects a factor of it.
+    // llama.cpp reads this key as an extra factor of the magnitude, but converters write the whole magnitude.
     yarn_attn_factor: [1, yarn],
     yarn_ext_factor: [-1, 1],
     ...(type !== 'yarn' && { yarn_log_multiplier: [0] }),

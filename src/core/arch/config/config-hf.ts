@@ -16,7 +16,7 @@ const isMambaSsm = (fields: Fields): boolean => fields.has('d_model') && fields.
 const ssmFamily = (fields: Fields): 'mamba' | 'mamba2' =>
   (fields.record('ssm_cfg')?.text('layer', 'Mamba1') ?? 'Mamba1') === 'Mamba1' ? 'mamba' : 'mamba2'
 
-/** Its keys and the keys that Hugging Face uses for the same values. */
+/** Hugging Face's keys, and the keys of state-spaces/mamba for the same values. */
 const SSM_KEYS = {
   state_size: 'd_state',
   conv_kernel: 'd_conv',
@@ -59,7 +59,7 @@ export const isClassOf = (type: string, name: string): boolean =>
   (name.endsWith('ForCausalLM') &&
     name.slice(0, -'ForCausalLM'.length).toLowerCase() === type.replaceAll('_', '').toLowerCase())
 
-/** The class of a type, among the families that are loaded. Without such a class, the type itself. */
+/** The class of a model type among the loaded families; the type itself if there is none. */
 function classOfType(type: string): string {
   const family = findFamily(({ hf }) => Object.keys(hf.classes).some((name) => isClassOf(type, name)))
   const classes = family === undefined ? [] : Object.keys(familyFile(family).hf.classes)
@@ -67,8 +67,8 @@ function classOfType(type: string): string {
 }
 
 /**
- * The transformers class that a config.json names, or else its model type. Some models with Llama's class
- * name keys and tensors differently; only their type tells.
+ * The transformers class that a config.json names, or else its model type. Some models of Llama's class use
+ * other names for keys and tensors; only their model type tells them apart.
  */
 export function hfClass(stated: Fields): string {
   if (isMambaSsm(stated)) return `M${ssmFamily(stated).slice(1)}ForCausalLM`
@@ -90,7 +90,7 @@ export function hfConfig(
   if (isMambaSsm(stated)) return mambaSsmConfig(name, stated)
   const file = familyFile(family)
   const { classes } = file.hf
-  // If the caller chooses another family, that family does not know the file's class.
+  // If the caller chooses another family, the file's class does not belong to it.
   const [first] = Object.keys(classes) as [string]
   const listed = hfClass(stated)
   const defaults = classes[Object.hasOwn(classes, listed) ? listed : first] as Defaults
@@ -143,7 +143,7 @@ export function hfConfig(
   return withoutIdleWindow({ ...common, ...file.hf.config?.(fields, common, listed) })
 }
 
-/** Activations by all the names that transformers has for them. */
+/** Activations, by every name that transformers uses for them. */
 export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
   Object.entries({
     silu: 'silu',
@@ -160,7 +160,9 @@ export const ACTIVATIONS: ReadonlyMap<string, Activation> = new Map(
 /** Recurrent layers whose convolutions use the feed-forward blocks' activation. */
 const CONVOLVED: readonly unknown[] = ['mamba', 'mamba2', 'delta']
 
-/** If absent, the family's default applies, and recurrent layers accept nothing else. */
+/**
+ * The file's activation; default: the family's. Throws `unsupported` if recurrent layers need the default.
+ */
 function activationOf(fields: Fields, file: FamilyFile): Activation | undefined {
   const activation = statedActivation(fields, file)
   const { traits, recurrence, hf } = file
@@ -172,7 +174,7 @@ function activationOf(fields: Fields, file: FamilyFile): Activation | undefined 
 function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | undefined {
   if (!fields.has('hidden_act')) return traits?.activation
   const name = fields.text('hidden_act')
-  // This activation has parameters stored as tensors, which only its family reads.
+  // The parameters of this activation are tensors, which only its family reads.
   if (name === 'xielu' && traits?.activation === name) return name
   const activation = ACTIVATIONS.get(name)
   if (activation === 'silu') return traits && activation
@@ -180,7 +182,7 @@ function statedActivation(fields: Fields, { traits }: FamilyFile): Activation | 
   throw unbuiltVariant(fields.file, `the activation "${name}"`, [...ACTIVATIONS.keys()].join(' or '))
 }
 
-/** Keys that change the arithmetic in unsupported ways, each with the one value that it may have. */
+/** Keys that change the arithmetic in unsupported ways, each with its only supported value. */
 function refuseVariants(fields: Fields, isUneven = false): void {
   requireFacts(fields, {
     conv_bias: false,

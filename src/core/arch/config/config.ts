@@ -9,7 +9,8 @@ export type RopeScaling =
   | { readonly type: 'linear'; readonly factor: number }
   | {
       /**
-       * Llama 3.1: low frequencies are divided by `factor`, high ones stay, with a smooth ramp in between.
+       * Llama 3.1: low frequencies are divided by `factor`, high ones are unchanged, with a smooth ramp in
+       * between.
        */
       readonly type: 'llama3'
       readonly factor: number
@@ -25,7 +26,7 @@ export type RopeScaling =
   | {
       /**
        * Pairs that make fewer than `slow` turns over the original length are divided by `factor`. Those that
-       * make more than `fast` stay as they are.
+       * make more than `fast` are unchanged.
        */
       readonly type: 'yarn'
       readonly factor: number
@@ -62,7 +63,7 @@ export interface RopeConfig {
   readonly scaling?: RopeScaling
   /**
    * How many successive pairs rotate by a row's time, height and width. Absent if all rotate by its position.
-   * In text the three are equal.
+   * For text, the three are equal.
    */
   readonly sections?: readonly number[] | undefined
 }
@@ -76,7 +77,7 @@ interface CommonSsm {
   readonly innerSize: number
   /** State elements per channel. */
   readonly stateSize: number
-  /** Number of inputs that a channel's convolution sees. */
+  /** Kernel width of each channel's convolution. */
   readonly convKernel: number
   readonly convBias: boolean
 }
@@ -119,7 +120,7 @@ export interface DeltaConfig extends CommonSsm {
 }
 
 /** Layers with Griffin's gated linear recurrence. `stateSize` is 1. */
-export interface LruConfig extends CommonSsm {
+interface LruConfig extends CommonSsm {
   readonly kind: 'lru'
   /** Number of blocks in each of the gates' matrices. */
   readonly heads: number
@@ -134,14 +135,14 @@ export interface WkvConfig extends CommonSsm {
 export type SsmConfig = Mamba1Config | Mamba2Config | DeltaConfig | LruConfig | WkvConfig
 
 /** Granite's multipliers. Defaults: 1, and 1 / sqrt(headDim) for attention. */
-export interface Multipliers {
+interface Multipliers {
   readonly embedding: number
   readonly residual: number
   readonly attention: number
   readonly logits: number
 }
 
-/** Pairs of a number of rows and their factor, in order. */
+/** Consecutive runs of rows: the number of rows in each, and their factor. */
 export type RowFactors = readonly (readonly [rows: number, factor: number])[]
 
 /** Layers that attend only to the most recent positions. */
@@ -150,7 +151,7 @@ export interface WindowConfig {
   readonly layers: readonly number[]
 }
 
-/** Feed-forward blocks; each token goes through some of them. `RouteRule` says how the router chooses. */
+/** Feed-forward blocks; each token is routed to some of them. `RouteRule` defines how the router chooses. */
 export interface ExpertsConfig extends Omit<RouteRule, 'experts'> {
   readonly count: number
   /** Inner size of one expert. Default: `intermediateSize`. */
@@ -273,7 +274,7 @@ export interface ModelConfig {
   /** Present in families with recurrent layers only. */
   readonly ssm?: SsmConfig | undefined
   /**
-   * Inputs that a channel of a short convolution sees. Present in hybrids of short convolutions and
+   * Kernel width of the short convolutions. Present in hybrids of short convolutions and
    * attention.
    */
   readonly convTaps?: number | undefined

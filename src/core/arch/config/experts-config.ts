@@ -12,7 +12,9 @@ export function denseLayers(
   return those.length === 0 ? {} : { denseLayers: those }
 }
 
-/** The field `shared`: a block next to the experts, with `size` inner values; undefined if `size` is 0. */
+/**
+ * The field `shared`: a block in addition to the experts, with `size` inner values; undefined if `size` is 0.
+ */
 export const sharedBlock = (size: number, isGated = false): Pick<ExpertsConfig, 'shared'> =>
   size === 0 ? {} : { shared: { size, isGated } }
 

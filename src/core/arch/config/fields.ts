@@ -6,8 +6,8 @@ import type { MetaValue } from '../../formats/tensors.ts'
 import type { ModelConfig, WindowConfig } from './config.ts'
 
 /**
- * `pattern`: one flag per layer, or a period: in each run of that many layers, all but the last have the
- * window. With 0, all layers have it.
+ * `pattern`: whether each layer uses the window, or a period: in each run of that many layers, the last has
+ * full attention and the others use the window. With 0, all layers use it.
  */
 export function windowOf(
   { layers }: Pick<ModelConfig, 'layers'>,
@@ -22,8 +22,8 @@ export function windowOf(
 }
 
 /**
- * Drops a window at least as long as the context, unless its layers differ from the others in another way
- * too.
+ * Drops a window at least as long as the context, unless its layers also differ from the others in another
+ * way.
  */
 export function withoutIdleWindow(config: ModelConfig): ModelConfig {
   const { window: local, localRope, fullHeads, contextLength } = config
@@ -39,8 +39,7 @@ export const layersOf = ({ layers }: Pick<ModelConfig, 'layers'>): number[] =>
 
 /**
  * The layers without a window, in models where only layers with a window rotate; none if there is no window.
- * `key` holds the window's length. All but the last of every `period` layers have it, unless the file lists
- * them.
+ * `key` holds the window's length. Unless the file lists the layers, every `period`th layer has no window.
  */
 export function unrotatedPast(
   fields: Fields,
@@ -71,7 +70,7 @@ export function unbuiltVariant(file: string, found: string, supported: string): 
   )
 }
 
-/** Throws `unsupported` unless each key is absent or as in `wanted`. */
+/** Throws `unsupported` unless each key is absent or has its value in `wanted`. */
 export function requireFacts(fields: Fields, wanted: Readonly<Record<string, boolean>>): void {
   for (const [key, value] of Object.entries(wanted)) {
     if (fields.fact(key, value) !== value)
@@ -111,7 +110,7 @@ export class Fields {
     return new Fields(this.file, find, unset)
   }
 
-  /** Whether the file holds null under a key, or under `key.part` of an object. */
+  /** Whether the file has null under a key, or under `key.part` of an object. */
   isNull(key: string): boolean {
     return this.#unset.includes(key)
   }
@@ -126,7 +125,7 @@ export class Fields {
     throw this.#wrong(key, 'a number', value)
   }
 
-  /** Numbers whose keys are the same as ours. */
+  /** Numbers whose keys in the file equal our field names. */
   numbers<K extends string>(...keys: readonly K[]): Record<K, number> {
     return Object.fromEntries(keys.map((key) => [key, this.number(key)])) as Record<K, number>
   }

@@ -40,7 +40,7 @@ export function hfRope(
   return { ...own, dims: headDim, scaling: { type: 'factors', factors } }
 }
 
-/** The divisor that llama.cpp's files have for the frequencies of pairs that do not rotate. */
+/** The divisor that llama.cpp's converter writes for the frequencies of pairs that do not rotate. */
 const UNTURNED = 1e30
 
 /**

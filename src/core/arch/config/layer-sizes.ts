@@ -2,15 +2,16 @@
 import type { HeadSizes, ModelConfig } from './config.ts'
 
 /**
- * Maximum number of streams in a residual. Families list the tensors of this many; kernels take any number.
+ * Maximum number of streams in a residual. Families list the tensors of up to this many streams; kernels
+ * support any number.
  */
 export const MAX_STREAMS = 8
-/** Maximum number of blocks that layers share. Families list the tensors of this many. */
+/** Maximum number of blocks that layers share. Families list the tensors of up to this many blocks. */
 export const MAX_BLOCKS = 4
 /** Maximum number of tokens without a row of their own in a table of per-layer embeddings. */
 export const MAX_WITHOUT_ROWS = 1 << 16
 
-/** Whether a layer sees only the most recent positions. */
+/** Whether a layer attends only to the most recent positions. */
 export const isLocal = ({ window: local }: ModelConfig, layer: number): boolean =>
   local?.layers.includes(layer) === true
 

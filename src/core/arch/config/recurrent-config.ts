@@ -112,7 +112,7 @@ export function hfDelta(fields: Fields, epsilon: number, betaScale = 1): DeltaCo
   }
 }
 
-/** The layers that `layer_types` gives one of attention's names. */
+/** The layers that `layer_types` lists as attention, under either of its names. */
 export function attentionIn(types: readonly MetaValue[]): number[] {
   return [...types.keys()].filter(
     (layer) => types[layer] === 'full_attention' || types[layer] === 'attention',

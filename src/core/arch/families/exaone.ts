@@ -37,7 +37,7 @@ export const exaone = family(PLAIN, {
   },
 })
 
-/** All but every fourth layer have a window, unless the file says otherwise. */
+/** Every fourth layer lacks a window, unless the file says otherwise. */
 const PERIOD = 4
 
 export const exaone4 = family(

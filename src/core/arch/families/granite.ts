@@ -1,6 +1,7 @@
 // Granite 3, dense or with experts: Llama with factors on embeddings, scores, block outputs and logits.
 // Granite with windows: sinks, and one RoPE base per kind of layer. HyperCLOVA X: norms around both blocks.
-// Granite 4 hybrids: Mamba-2 in most layers, attention in some, and an MLP in each, possibly next to experts.
+// Granite 4 hybrids: Mamba-2 in most layers, attention in some, and an MLP in each, possibly in addition to
+// experts.
 import type { Graph } from '../../graph/nodes.ts'
 import { attention } from '../blocks/attention.ts'
 import { isRecurrent, PLAIN } from '../blocks/parts.ts'
@@ -74,7 +75,7 @@ const EXPERTS: Names = {
 
 const SHARED = 'model.layers.N.shared_mlp'
 
-/** The block that every token goes through, next to the experts. */
+/** The shared block, which processes every token in addition to its experts. */
 const sharedRows =
   (part: 0 | 1) =>
   ({ experts, hiddenSize }: ModelConfig): StoredWeight => {
@@ -154,7 +155,7 @@ function oneBase(fields: Fields, bases: readonly number[], fallback: number): nu
   )
 }
 
-/** All but every fourth layer have a window, and each layer has its own RoPE base. */
+/** Every fourth layer lacks a window, and each layer has its own RoPE base. */
 function windowed(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   const kinds = fields.list('layer_types')
   const all = layersOf(common)
@@ -227,7 +228,7 @@ const scaledNorm =
   })
 
 /** Without rotation, only the recurrent layers encode positions. */
-const unturned = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
+const withoutRotation = (rope: RopeConfig): RopeConfig => ({ ...rope, dims: 0, scaling: undefined })
 
 /** The keys that `hfSsm` reads, with Granite's names for them. */
 const SSM_KEYS = {
@@ -253,7 +254,7 @@ export const granitehybrid: FamilyFile = {
         ...ggufExperts(fields, common, { normalize: true }),
         attentionLayers: layersWithHeads(fields),
         ssm: ggufSsm(fields, 'mamba2'),
-        rope: fields.fact('rope.scaling.finetuned', true) ? rope : unturned(rope),
+        rope: fields.fact('rope.scaling.finetuned', true) ? rope : withoutRotation(rope),
         multipliers: {
           embedding: fields.number('embedding_scale', 1),
           residual: fields.number('residual_scale', 1),
@@ -288,7 +289,7 @@ export const granitehybrid: FamilyFile = {
         ...(count > 0 && { experts }),
         attentionLayers: attentionIn(types),
         ssm: hfSsm(fields.renamed(SSM_KEYS), 'mamba2', { stateSize: 256, groups: 1 }),
-        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : unturned(rope),
+        rope: fields.text('position_embedding_type', 'nope') === 'rope' ? rope : withoutRotation(rope),
         multipliers: {
           embedding: fields.number('embedding_multiplier', 1),
           residual: fields.number('residual_multiplier', 1),

@@ -16,7 +16,7 @@ export const mergedGateUp = (tensor: string): Names => {
   return { 'layers.N.mlp_gate.weight': part(0), 'layers.N.mlp_up.weight': part(1) }
 }
 
-/** The rows of Q (part 0), K or V in a matrix or a bias of all three. */
+/** The rows of one part (0: Q, 1: K, 2: V) in a combined QKV matrix or bias. */
 export function qkvRows(tensor: string, config: ModelConfig, part: number): StoredWeight {
   const { heads, kvHeads, headDim, hiddenSize } = config
   const sizes = [heads * headDim, kvHeads * headDim, kvHeads * headDim]

@@ -1,6 +1,6 @@
 // Qwen2 and Qwen2.5: Llama with biases on Q, K and V. Qwen2-VL: rotation by height and width too. Qwen2-MoE:
-// experts next to a shared block. Qwen3: norms on each head's queries and keys instead of biases; dense or
-// with experts.
+// experts and a shared block. Qwen3: norms on each head's queries and keys instead of biases; dense or with
+// experts.
 
 import { PLAIN } from '../blocks/parts.ts'
 import type { ExpertsConfig, ModelConfig } from '../config/config.ts'
@@ -55,7 +55,7 @@ export const qwen2vl = family(
   },
 )
 
-/** Qwen1.5-MoE and Qwen2-MoE: experts next to a shared block with its own gate. */
+/** Qwen1.5-MoE and Qwen2-MoE: experts, and a shared block with its own gate. */
 export const qwen2moe = family(
   { ...PLAIN, qkvBias: true, mlp: 'experts' },
   {
@@ -97,7 +97,7 @@ export const hfQwenExperts = (fields: Fields, { layers }: Pick<ModelConfig, 'lay
   ...sparseSteps(fields, layers),
 })
 
-/** Layers without experts: Qwen's configurations list them or give a step. */
+/** The layers without experts. Qwen's configurations list them, or space layers with experts evenly. */
 function sparseSteps(fields: Fields, layers: number): ReturnType<typeof denseLayers> {
   const listed = fields.numberList('mlp_only_layers')
   const step = fields.number('decoder_sparse_step', 1)

@@ -36,7 +36,7 @@ export function weightAt(
   return place.factors?.some(([, factor]) => factor !== 1) ? scaledRows(piece, place.factors) : piece
 }
 
-/** A float matrix with its rows multiplied. Rows past the last of `factors` stay unchanged. */
+/** A float matrix whose rows are multiplied by `factors`. Rows past the last factor stay unchanged. */
 function scaledRows(tensor: TensorInfo, factors: RowFactors): TensorInfo {
   const [rows = 0, width = 0] = tensor.shape
   const scaled = changedRows(tensor, 0, rows, (values, first) => {
@@ -92,7 +92,7 @@ export type Weights = ReadonlyMap<string, TensorInfo>
 
 /**
  * Finds every tensor that the graph of `config` reads. Throws `architecture` if a tensor is missing or has
- * another shape, `unsupported` if the file has tensors that the graph would ignore.
+ * a different shape, `unsupported` if the file has tensors that the graph would ignore.
  */
 export function resolveWeights(
   model: Pick<ModelFile, 'name' | 'format' | 'tensors'>,
@@ -120,7 +120,7 @@ export function resolveWeights(
 
 /**
  * Throws `unsupported` for tensors that a graph would ignore. `isUnused`: whether a tensor may be ignored.
- * `user`: what uses the others, for errors.
+ * `user`: what reads the other tensors, as errors name it.
  */
 export function refuseStrangers(
   { name: file, tensors }: Pick<ModelFile, 'name' | 'tensors'>,
@@ -154,8 +154,8 @@ export function embeddingTable(
 /**
  * The role of a weight in `chooseEncoding`. Tables (tokens, positions, logits) need more precision than
  * matrices. So do the small matrices that compute step sizes, because their errors add up in exponents.
- * Weights that only recurrent kernels read are f32 vectors, and so are routers. Per-layer embeddings are a
- * role of their own because they make up most of their models.
+ * Weights that only recurrent kernels read are f32 vectors, and so are routers. Per-layer embeddings have a
+ * separate role because they make up most of such a model.
  */
 export function roleOf(name: string): 'matrix' | 'table' | 'rows' | 'vector' {
   if (name === 'layer_embed.weight') return 'rows'
@@ -187,7 +187,7 @@ export function requireTensor(
   )
 }
 
-/** Throws `architecture` for a tensor of another shape. */
+/** Throws `architecture` for a tensor of a different shape. */
 export function checkShape(file: string, tensor: TensorInfo, shape: readonly number[]): void {
   // Some writers store a vector as a matrix of one row. Torch keeps the single input channel of a
   // convolution.
@@ -203,8 +203,8 @@ export function checkShape(file: string, tensor: TensorInfo, shape: readonly num
 }
 
 /**
- * The stored tensor of a weight that the plan names. Throws `architecture` if the configuration makes the
- * plan read a weight that the family lacks.
+ * The stored tensor of a weight that the plan names. Throws `architecture` if the plan of this configuration
+ * reads a weight that the family lacks.
  */
 export function weightOf(weights: Weights, name: string): TensorInfo {
   const tensor = weights.get(name)

@@ -81,7 +81,7 @@ function inTurn(
 
 /**
  * Rows [first, first + n) of a matrix's transpose. The tensor holds one matrix [inputs, outputs], or several;
- * the weight is then one of them, or has the rows of all.
+ * the weight is then one of them, or all of them joined by rows.
  */
 function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly number[]): TensorInfo {
   const [n = 0, k = 1] = shape
@@ -118,7 +118,7 @@ function transposed(tensor: TensorInfo, place: StoredWeight, shape: readonly num
 }
 
 /**
- * One tensor with the rows of all. Throws `architecture` if they differ in anything but their number of rows.
+ * Joins tensors by rows. Throws `architecture` if they differ in anything but their number of rows.
  */
 export function joinedRows(file: string, tensors: readonly TensorInfo[]): TensorInfo {
   const [first, ...others] = tensors as [TensorInfo, ...TensorInfo[]]

@@ -39,7 +39,10 @@ const channels = (config: ModelConfig) =>
     ? deltaChannels(config.ssm)
     : inner(config) + (config.ssm?.kind === 'mamba2' ? between(config) : 0)
 
-/** Splits one stored matrix by rows: each width takes the next rows. `k` is the number of inputs. */
+/**
+ * Splits one stored matrix by rows: each part is as many of the next rows as its width. `k` is the number of
+ * inputs.
+ */
 function stacked(
   names: Readonly<Record<string, (config: ModelConfig) => number>>,
   gguf: string,
@@ -65,7 +68,7 @@ function stacked(
   )
 }
 
-/** GGUF stores A, safetensors ln(-A). The kernels take A log2(e), because they compute powers of 2. */
+/** GGUF stores A, safetensors ln(-A). The kernels expect A log2(e), because they compute powers of 2. */
 const decay: StoredWeightOf = (_, format) => ({
   change: format === 'gguf' ? { scale: Math.LOG2E } : { scale: -Math.LOG2E, exp: true },
 })

@@ -17,8 +17,8 @@ export function readRows(
 }
 
 /**
- * `count` rows of `table`, starting at `first`, as f32. `change` gets some of them at a time and changes them
- * in place; `row` is the index of the first one in the new table.
+ * `count` rows of `table`, starting at `first`, as f32. `change` is called with a few rows at a time and
+ * modifies them in place; `row` is the index of the first of these rows in the new table.
  */
 export function changedRows(
   table: TensorInfo,

@@ -132,7 +132,7 @@ export function hfFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   }
 }
 
-/** The configuration goes through JSON, as it does in a pack. */
+/** The configuration is serialised to JSON and parsed, as in a pack. */
 export function hbmFile(config: ModelConfig, changes: Changes = {}): ModelFile {
   const json = changed(JSON.parse(JSON.stringify(storedConfig(config))) as Record<string, MetaValue>, changes)
   return {

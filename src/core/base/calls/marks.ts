@@ -38,7 +38,9 @@
 // Calls of `kimi` and `deepseek` may be enclosed in section marks.
 
 interface CallMarks {
-  /** Texts that begin a block of calls. Models that lack a token for the first may spell it differently. */
+  /**
+   * Texts that begin a block of calls. Models that lack a token for the first one may spell it differently.
+   */
   readonly open: readonly string[]
   /** The text that ends the block. Absent in forms that end with their last call. */
   readonly close?: string
@@ -70,12 +72,12 @@ export const KIMI = {
 
 export const MISTRAL = { call: '[TOOL_CALLS]', id: '[CALL_ID]', separator: '[ARGS]' }
 
-/** What Gemma's forms put around texts. */
+/** The quotes that Gemma's forms put around strings. */
 export const GEMMA_QUOTES = { gemma: '<escape>', gemma4: '<|"|>' } as const
 
 export const LLAMA4_END = '<|python_end|>'
 
-/** Between a name and its arguments in Hunyuan's calls. */
+/** The mark between a name and its arguments in Hunyuan's calls. */
 export const HUNYUAN_SEPARATOR = '<tool_sep>'
 
 const DSML = '｜DSML｜'

@@ -68,7 +68,7 @@ test('an error states the name, the value and the requirement; an absent option 
   expect(() => checkOption('topK', undefined, whole(0))).not.toThrow()
 })
 
-test('a table checks each of its options and puts the prefix of their object before the name', () => {
+test('a table checks each of its options, and errors name them with the prefix of their object', () => {
   const table = { baseUrl: TEXT, token: TEXT }
   expect(() => checkValues(table, { token: 1 }, 'hub.')).toThrow(/^hub\.token is 1/)
   expect(() => checkValues(table, { baseUrl: 'https://a', other: 1 })).not.toThrow()

@@ -17,10 +17,6 @@ export interface NumberKind extends OptionKind {
   readonly isWhole: boolean
 }
 
-export interface ChoiceKind<Choice extends string> extends OptionKind {
-  readonly choices: readonly Choice[]
-}
-
 const rangeText = (least: number, most: number | undefined) =>
   `from ${least}${most === undefined ? '' : ` to ${most}`}`
 
@@ -44,7 +40,9 @@ function numbers(isWhole: boolean, least: number, given: number | undefined): Nu
   }
 }
 
-export const choice = <const Choice extends string>(choices: readonly Choice[]): ChoiceKind<Choice> => ({
+export const choice = <const Choice extends string>(
+  choices: readonly Choice[],
+): OptionKind & { readonly choices: readonly Choice[] } => ({
   choices,
   wanted: choices.join(' or '),
   fits: (value) => choices.includes(value as Choice),

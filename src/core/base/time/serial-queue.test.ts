@@ -104,7 +104,7 @@ test('later work waits for added work to settle, whether it succeeds or fails', 
   expect(hasBegun).toBe(true)
 })
 
-test('a place in the queue stays taken until its holder leaves it', async () => {
+test('a place in the queue stays taken until its holder releases it', async () => {
   const { events, run, gate } = watched(new SerialQueue())
   const queue = new SerialQueue()
   const leave = await queue.enter()
@@ -117,7 +117,7 @@ test('a place in the queue stays taken until its holder leaves it', async () => 
   expect(await after).toBe('done')
 })
 
-test('an abort gives up a place that is still waiting', async () => {
+test('an abort releases a place that is still waiting', async () => {
   const queue = new SerialQueue()
   const leave = await queue.enter()
   const abort = new AbortController()

@@ -30,8 +30,8 @@ export class SerialQueue {
   }
 
   /**
-   * Takes the next place in the queue and resolves with a function that leaves it. Rejects with the signal's
-   * reason if it aborts first; the place is then given up.
+   * Takes the next place in the queue and resolves with a function that releases it. Rejects with the
+   * signal's reason if it aborts first; the place is then released.
    */
   async enter(signal?: AbortSignal): Promise<() => void> {
     let leave = () => {}

@@ -202,7 +202,7 @@ const kimi: WriteBody = (writer, marker) => {
   return writer.grammar.seq(writer.several(begun, ''), writer.grammar.text(KIMI.sectionEnd))
 }
 
-/** Spelled the same way as the marker. */
+/** All marks of the call have the marker's spelling. */
 const deepSeek: WriteBody = (writer, marker) => {
   const { grammar } = writer
   const spelling = Math.max(DEEPSEEK.call.indexOf(marker), DEEPSEEK.section.indexOf(marker))

@@ -45,7 +45,7 @@ export function distinctConstraints(
 interface Shared {
   readonly trie: TokenTrie
   readonly endIds: ReadonlySet<number>
-  /** The masks to continue with. */
+  /** The current masks, which are replaced when they grow too large. */
   readonly masksNow: () => DistinctMasks
 }
 
@@ -98,7 +98,7 @@ class DistinctConstraint implements TokenConstraint {
     return mustEnd(this.#masks.reader.automaton.closure(this.#position.state))
   }
 
-  /** None, because earlier values decide what may follow. */
+  /** Always empty, because earlier values determine what may follow. */
   expectedIds(): readonly number[] {
     return []
   }

@@ -16,7 +16,7 @@ export class DistinctMasks {
   readonly reader: DistinctReader
   readonly #masks: Masks
   readonly #trie: TokenTrie
-  /** The corresponding states with equal values allowed. */
+  /** The corresponding states of the grammar without checks. */
   readonly #free = new Map<StateId, StateId>()
   /** States in which no token ends a checked value. */
   readonly #quiet = new Set<StateId>()
@@ -99,5 +99,5 @@ export class DistinctMasks {
   }
 }
 
-/** Inside a string, where a text that already differs cannot become equal again. */
+/** Whether the place is inside a string, where a text that already differs cannot become equal again. */
 const isText = ({ mode }: Place) => mode === 'string' || mode === 'escape' || mode === 'unicode'

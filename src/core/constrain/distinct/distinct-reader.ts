@@ -19,7 +19,7 @@ export interface Position {
 /** Maximum number of positions in one search, and in all searches for one token. */
 const MAX_TRIES = 1 << 14
 const MAX_TRIES_OF_TOKEN = 1 << 18
-/** With this many possible digits there are more numbers than values in a reply. */
+/** With this many possible digits, there are more numbers than values in a reply. */
 const MANY_DIGITS = 7
 
 export class DistinctReader {
@@ -99,7 +99,7 @@ export class DistinctReader {
   }
 }
 
-/** Takes the items with the lowest rank first; among equals, the most recent one. */
+/** A priority queue: returns the item with the lowest rank, and among equals the most recent one. */
 class Queue<Item> {
   readonly #ranks: Item[][] = []
   #lowest = 0

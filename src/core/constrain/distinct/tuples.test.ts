@@ -80,7 +80,7 @@ function firstStuck(lists: readonly (readonly unknown[])[], taken: readonly unkn
 }
 
 test('with many values: as many items as can certainly be reached, and every walk ends in a valid array', () => {
-  /** So many values that the grammar does not track which remain. They are disjoint from all other items. */
+  /** Too many values for the grammar to track which remain. They are disjoint from all other items. */
   const others = Array.from({ length: 9 }, (_, at) => 100 + at)
   let beyondRivals = 0
   for (let seed = 0; seed < 60; seed++) {
@@ -115,7 +115,7 @@ test('with many values: as many items as can certainly be reached, and every wal
 
 test('items after a tuple are limited to values that the tuple cannot use up', () => {
   const values = Array.from({ length: 10 }, (_, at) => at)
-  // Four items share values with the others, but together they take at most two.
+  // Four items share values with the others, but together they can use at most two.
   const lists = [[0], [0, 100, 101], [1, 102, 103], [1, 104]]
   const of = (minItems: number) => tuple(lists, { minItems, items: { enum: values } })
   expect(() => begin(of(12))).not.toThrow()

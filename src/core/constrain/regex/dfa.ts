@@ -147,7 +147,7 @@ export function dfaOf(regex: Regex): Dfa {
   return inParts(() => dfaSteps(regex))
 }
 
-/** Like `dfaOf`, in steps, for use inside another part. */
+/** Like `dfaOf`, but in steps, for use within another long part (`slices.ts`). */
 export function* dfaSteps(regex: Regex): Steps<Dfa> {
   if (regex.type === 'meet') return yield* meetSteps(regex)
   const tables = new Map<Regex, Table>()
@@ -297,7 +297,7 @@ export function complementDfa(dfa: Dfa): Dfa {
   return { ...dfa, accepts: dfa.accepts.map((accepts) => !accepts) }
 }
 
-/** The texts that both contain. */
+/** The texts that both automata accept. */
 export function meet(left: Dfa, right: Dfa): Dfa {
   return inParts(() => meetBoth(left, right))
 }

@@ -10,7 +10,7 @@ const MAX_STATES = 1 << 15
 /** Limit on the number of sets times the number of ranges into which they divide all characters. */
 const MAX_SIGNATURES = 1 << 21
 
-export interface Nfa {
+interface Nfa {
   /** Transitions without a character. [state][] */
   readonly free: number[][]
   /** The transition that reads one character; at most one per state. [state] */
@@ -27,7 +27,7 @@ export interface Table {
   readonly accepts: readonly boolean[]
 }
 
-/** `tableOf` returns the table of a `meet`, which only sets of positions can express. */
+/** `tableOf` returns the table of a `meet` node, whose intersection an NFA cannot express. */
 export function nfaOf(regex: Regex, tableOf: (node: Regex & { type: 'meet' }) => Table): Nfa {
   const free: number[][] = []
   const step: Nfa['step'] = []
@@ -139,7 +139,7 @@ export function columnsOf(sets: readonly CodePoints[]): Columns {
   return numbered(starts, signatures)
 }
 
-/** Columns that distinguish whatever at least one of the two distinguishes. */
+/** The common refinement of both: characters share a column if they do so in each of the two. */
 export function joinColumns(
   left: Columns,
   right: Columns,

@@ -8,7 +8,7 @@ import { parseRegex } from './syntax.ts'
 const language = (pattern: string, mode: typeof whole) =>
   new Language((grammar) => regexNode(grammar, mode(parseRegex(pattern)), (set) => grammar.chars(set)))
 
-/** The same, for patterns that may match nothing. */
+/** Like `language`, for patterns that may match no text at all. */
 const languageOf = (pattern: string, mode: typeof whole) => {
   if (isEmpty(dfaOf(mode(parseRegex(pattern))))) return () => false
   const own = language(pattern, mode)

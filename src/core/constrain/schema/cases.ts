@@ -1,4 +1,4 @@
-// The cases of a schema: what it allows, as a list of cases, each of one JSON type with its own limits.
+// What a schema allows, as a list of cases: each covers one JSON type and has its own limits.
 import type { Dfa } from '../regex/dfa.ts'
 import type { Regex } from '../regex/syntax.ts'
 import type { Json } from './json-text.ts'
@@ -23,7 +23,7 @@ export interface LiteralCase extends Weighted {
   readonly type: 'literal'
   readonly value: Json
 }
-export interface PlainCase extends Weighted {
+interface PlainCase extends Weighted {
   readonly type: 'null' | 'boolean'
 }
 export interface Bound {

@@ -19,12 +19,12 @@ import { writtenLanguage } from './languages.ts'
 import { numberCount } from './numbers.ts'
 import type { Type } from './references.ts'
 
-/** This many values count as unlimited. One free character has more. */
+/** This many values count as unlimited. A single unrestricted character has more. */
 const ENDLESS = 2 ** 20
 /** More deeply nested parts count as one value. */
 const MAX_DEPTH = 3
 
-export type CasesOf = (conjunction: Conjunction) => readonly Case[]
+type CasesOf = (conjunction: Conjunction) => readonly Case[]
 
 /** Infinity stands for many. At least 1 if there is any value. */
 export function countOf(conjunction: Conjunction, casesOf: CasesOf, depth = 0): number {

@@ -13,7 +13,7 @@ export type FaultFinder = (value: unknown) => string | undefined
 
 /**
  * Reads a schema once, for any number of values. `name`: what the message calls the whole value. This
- * function and the one that it returns throw `unsupported` for a keyword that cannot be enforced.
+ * function and the returned one throw `unsupported` for a keyword that cannot be enforced.
  */
 export function faultFinder(schema: unknown, name: string): FaultFinder {
   const whole = new SchemaDocument(schema)
@@ -42,7 +42,7 @@ function faultOf(schemas: Schemas, conjunction: Conjunction, value: Json, place:
   if (cases.some((one) => schemas.accepts(one, value))) return undefined
   const own = cases.filter(({ type }) => type === typeOf(value))
   if (own.length === 0) return `${said(place)} is ${shown(value)} but must be ${wantedBy(cases)}`
-  // With several cases, the intended one is unknown.
+  // If several cases have the value's type, it is unknown which one was intended.
   const inside = own.length === 1 ? faultWithin(schemas, own[0] as Case, value, place) : undefined
   return inside ?? `${said(place)} is ${shown(value)}, which its schema does not allow`
 }

@@ -1,4 +1,4 @@
-// Intersects two cases: finds the cases that both allow. Values that both cases contain stay unchanged.
+// Intersects two cases: finds the cases that both allow. Listed values that both cases allow stay unchanged.
 import { refused } from '../refuse.ts'
 import {
   type ArrayCase,

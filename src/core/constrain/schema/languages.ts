@@ -48,8 +48,8 @@ function ofLength(spelled: Dfa | undefined, { minLength, maxLength }: StringCase
 }
 
 /**
- * Those of the allowed texts that are generated. Counting characters multiplies the states of a pattern; if
- * there would be too many, the longest texts are excluded. Throws `unsupported` if none are left.
+ * The subset of the allowed texts that is generated. Counting characters multiplies the states of a pattern;
+ * if there would be too many, the longest texts are excluded. Throws `unsupported` if none are left.
  */
 export function writtenLanguage(one: StringCase): Dfa {
   const { minLength, maxLength } = one

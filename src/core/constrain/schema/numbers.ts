@@ -40,7 +40,7 @@ export function decimalOf(value: number): Decimal {
 
 /**
  * Whole multiples of `step` from `low` to `high`, both inclusive and at least 0. Without `high`, numbers have
- * up to `most` digits. With `point`, this many of the last digits are written after a decimal point.
+ * up to `most` digits. The last `point` digits are written after a decimal point.
  */
 function wholeNumbers(
   grammar: Grammar,
@@ -244,7 +244,7 @@ function decimalNode(grammar: Grammar, min: Bound | undefined, max: Bound | unde
   return grammar.alt(above, grammar.seq(grammar.text('-'), decimals(grammar, nearest, farLimit(min))))
 }
 
-/** How many numbers there are, perhaps approximately; at least 1. */
+/** How many numbers the case allows, possibly approximate; at least 1. */
 export function numberCount({ isInteger, min, max, step }: NumberCase): number {
   const isFree = !isInteger && step.digits === 0
   const longest = [min, max].map((bound) => (bound === undefined ? 1 : limit(bound).whole.length))

@@ -21,7 +21,7 @@ import { languageOf } from './languages.ts'
 export interface ObjectParts {
   /** The node of a value. */
   valueNode(conjunction: Conjunction): NodeId
-  /** True if any value may be allowed. */
+  /** False if it is certain that no value is allowed. */
   isPossible(conjunction: Conjunction): boolean
   /** The names that the schemas allow; undefined if all names are allowed. */
   nameLanguage(conjunction: Conjunction): Dfa | undefined
@@ -35,7 +35,7 @@ export interface ObjectParts {
 const MAX_PATTERNS = 4
 const MAX_PLACES = 1 << 16
 
-/** Properties that are not listed by name. No two of them get the same name. */
+/** Properties that are not listed by name. No two of them have the same name. */
 interface Others {
   /** One such property: key and value. */
   readonly node: NodeId

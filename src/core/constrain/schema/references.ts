@@ -96,7 +96,7 @@ export class SchemaDocument {
   readonly #places = new Map<unknown, string>()
   /** The base address of each object inside a schema with an `$id`. */
   readonly #bases = new Map<unknown, string>()
-  /** By address: schemas with an `$id`, and anchors after `#`. */
+  /** Schemas with an `$id`, and anchors after `#`, keyed by address. */
   readonly #targets = new Map<string, Schema>()
   readonly #checked = new Set<SchemaObject>()
 
@@ -154,7 +154,7 @@ export class SchemaDocument {
     return this.schema(at, '$ref')
   }
 
-  /** The error for a keyword that cannot be enforced at its place. */
+  /** The error for a keyword that cannot be enforced where it occurs. */
   refuse(schema: Schema, keyword: string, why: string, detail: ErrorDetail = {}): Error {
     const path = this.#places.get(schema) ?? ''
     const where = path === '' ? '' : ` at ${path}`

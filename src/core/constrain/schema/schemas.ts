@@ -49,7 +49,7 @@ export class Schemas implements Judge, Oracle {
       case 'number': {
         const { min, max, isInteger, step } = one
         const number = value as number
-        // A number without multipleOf also counts as a multiple of 1, with any fraction.
+        // Without multipleOf, the step is 1, but any fraction is allowed.
         const isFree = !isInteger && step.digits === 0
         return (
           (!isInteger || Number.isInteger(number)) &&
@@ -157,8 +157,7 @@ export class Schemas implements Judge, Oracle {
   }
 
   /**
-   * The schema's own keywords, `$ref` and `allOf`. Properties come in the order in which these occur in the
-   * schema.
+   * The schema's own keywords, `$ref` and `allOf`. Properties are in the order of these three in the schema.
    */
   #conjoined(schema: SchemaObject): readonly Case[] {
     const { $ref } = schema

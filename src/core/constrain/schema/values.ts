@@ -204,7 +204,7 @@ class SchemaWriter implements ObjectParts {
     return { ...plain, prefix: first, rest: others, restWeight: 'named', minItems: least }
   }
 
-  /** The array, limited to so few items that each can have a value that earlier ones cannot have used. */
+  /** The array, limited so that every item is sure to have a value that no earlier item has used. */
   #withinCounts(one: ArrayCase): ArrayCase {
     const { prefix, rest, minItems } = one
     const casesOf = (conjunction: Conjunction) => this.#schemas.cases(conjunction)
@@ -254,7 +254,7 @@ class SchemaWriter implements ObjectParts {
     const grammar = this.#grammar
     const known = new Map<string, NodeId>()
     const close = grammar.text(']')
-    /** The node after all values but these have been used, one per item. */
+    /** The rest of the array once every value except those in `left` has been used. */
     const after = (left: readonly string[]): NodeId =>
       memo(known, left.join(), () => {
         const count = values.size - left.length
@@ -275,7 +275,7 @@ class SchemaWriter implements ObjectParts {
 
 /** Canonical texts of the values that each item may be. */
 interface Listed {
-  /** All of them, by their canonical texts. */
+  /** All values, keyed by their canonical texts. */
   readonly values: ReadonlyMap<string, Json>
   readonly prefix: readonly (readonly string[])[]
   readonly rest: readonly string[]

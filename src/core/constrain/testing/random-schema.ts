@@ -178,7 +178,7 @@ export class RandomSchema {
     ])
   }
 
-  /** Objects that a constant tells apart. */
+  /** Objects that a constant property distinguishes. */
   #tagged(level: number): TestSchema {
     const option = (kind: string) => ({
       type: 'object',

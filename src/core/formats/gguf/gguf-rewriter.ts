@@ -9,7 +9,7 @@ import { padding, tensorEntry } from './gguf-writer.ts'
 export interface NewTensor {
   readonly dtype: DType
   /** Called once, when the tensor is reached. */
-  readonly data: () => Promise<Uint8Array>
+  readonly data: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 }
 
 /** The `general.file_type` for files in which most matrices have this dtype. */
@@ -19,6 +19,7 @@ export const FILE_TYPES: Readonly<Partial<Record<DType, number>>> = {
   Q4_0: 2,
   Q4_1: 3,
   Q8_0: 7,
+  BF16: 32,
 }
 /** Number of bytes of a copied tensor that are in memory at once. */
 const COPY_BYTES = 16 << 20
@@ -66,10 +67,13 @@ export async function* rewriteGguf(
   for (const { name, own, bytes, offset: from } of tensors) {
     signal.throwIfAborted()
     if (own !== undefined) {
-      const data = await own.data()
-      if (data.length !== bytes)
-        throw new HalfbyteError('internal', `${name}: got ${data.length} bytes, expected ${bytes}`)
-      yield data
+      let came = 0
+      for await (const chunk of own.data()) {
+        signal.throwIfAborted()
+        came += chunk.length
+        yield chunk
+      }
+      if (came !== bytes) throw new HalfbyteError('internal', `${name}: got ${came} bytes, expected ${bytes}`)
     } else {
       for (let at = 0; at < bytes; at += COPY_BYTES)
         yield await source.read(from + at, Math.min(COPY_BYTES, bytes - at), signal)

@@ -23,7 +23,8 @@ export const GGML_DTYPES: ReadonlyMap<number, DType> = new Map(
 )
 
 /**
- * BitNet's fork writes its blocks in a different order on Arm and on x64, and the file does not say in which.
+ * BitNet's fork writes the blocks of this type in one order on Arm and another on x64, and the file does not
+ * say which.
  */
 const I2_S = NAMES.indexOf('I2_S')
 

@@ -97,7 +97,7 @@ test.each([
     (parts: Parts[0][]) => parts.splice(0, 1, bufferSource(parts[0]!.name, new Uint8Array(1500))),
     /tiny\.hbm: it does not start with HBM1/,
   ],
-])('%s among the parts is an error', async (_, change, message) => {
+])('%s among the parts throws an error', async (_, change, message) => {
   const parts = cut(whole, 1500)
   expect(parts).toHaveLength(4)
   change(parts)

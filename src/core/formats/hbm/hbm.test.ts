@@ -180,7 +180,7 @@ describe('a false header with a correct hash', () => {
     bytes.set(Buffer.from(hash, 'hex'), 32)
     return bytes
   }
-  /** A tensor that leaves room for others in such a file. */
+  /** A tensor that is small enough to leave room for others in the file. */
   const short = { shape: [8, 32], bytes: 144 }
   const withEntry = (change: object) => (header: Record<string, unknown>) => ({
     ...header,
@@ -266,7 +266,7 @@ describe('a false header with a correct hash', () => {
   })
 })
 
-describe('a pack of another version', () => {
+describe('a pack of a different version', () => {
   const sparse = { ...small, tensors: [tensor('embed.weight', [32, 32], embed, 'w4_g32_sv32')] }
   const ofVersion = (pack: Uint8Array, version: number) => {
     const bytes = pack.slice()

@@ -22,7 +22,7 @@ import { type MetaObject, parseObject, withoutNulls } from '../json-files.ts'
 import { malformed, shown } from '../malformed.ts'
 import { checkOverlap, type DType, type TensorIndex, type TensorInfo } from '../tensors.ts'
 
-/** Memory that the sources of one file share, so that they hold one chunk together instead of one each. */
+/** Memory that the sources of one file share, so that they buffer one chunk in total instead of one each. */
 interface SharedChunk {
   /** Slabs rarely end where a chunk ends. Keeping the last chunk avoids reading and hashing it twice. */
   last?: { readonly at: number; readonly bytes: Uint8Array }
@@ -170,7 +170,7 @@ export const DTYPE_OF: Readonly<Record<PackedEncoding, DType>> = {
 }
 
 /**
- * Throws `format` for a damaged or truncated pack, `unsupported` for one of another version or encoding,
+ * Throws `format` for a damaged or truncated pack, `unsupported` for one of a different version or encoding,
  * `integrity` if the header still differs from its hash after a second fetch.
  */
 export async function readPack(source: ByteSource, signal?: AbortSignal): Promise<Pack> {

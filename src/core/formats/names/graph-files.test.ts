@@ -19,7 +19,7 @@ test('every precision has the same file name as in transformers.js', () => {
 test.each([
   ['the only graph, whatever its name', ['a.json', 'decoder.onnx'], undefined, 'decoder.onnx'],
   [
-    'the smallest of the usual ones',
+    'the smallest of those with standard names',
     ['model.onnx', 'model_q4.onnx', 'vision.onnx'],
     undefined,
     'model_q4.onnx',

@@ -2,7 +2,7 @@
 // if decoding it would take more memory or work than its file size justifies. Nothing is decoded here.
 import { checkSides, MAX_SCAN_STEPS, tooMuchWork } from '../pixels.ts'
 
-export interface Jpeg {
+interface Jpeg {
   readonly width: number
   readonly height: number
   /** Number of channels: 1 for grey, 3 for colour, 4 for CMYK. */
@@ -67,8 +67,8 @@ export function readJpeg(bytes: Uint8Array): Jpeg {
     } else if (!isSegment(marker)) throw new Error(`it has the marker 0x${marker.toString(16)}`)
   }
   if (frame === undefined || visited === 0) throw new Error('it ends before its pixels')
-  // A byte of a progressive scan, which may only refine, costs as much as visiting a block; in other scans it
-  // costs a quarter of that.
+  // A progressive scan may merely refine earlier ones, so each of its bytes costs as much as visiting a
+  // block. In other scans, a byte costs a quarter of that.
   const steps = visited + Math.ceil(frame.isProgressive ? end : end / 4)
   if (steps > MAX_SCAN_STEPS) throw tooMuchWork('steps in its scans', steps, MAX_SCAN_STEPS)
   const blocks = frame.channels.reduce((sum, each) => sum + each.blocks, 0)

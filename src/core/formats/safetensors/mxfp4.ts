@@ -6,7 +6,7 @@ import type { TensorInfo } from '../tensors.ts'
 import { virtual } from './packed-ints.ts'
 import type { StoredTensor } from './safetensors.ts'
 
-/** Twice the value of each code (E2M1), because that is a whole number. */
+/** Twice the value of each E2M1 code, which makes all of them whole numbers. */
 const LEVELS = Int8Array.of(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)
 /** Number of elements that share an exponent, bytes of their codes, and bytes of a Q8_0 block. */
 const GROUP = 32
@@ -16,7 +16,7 @@ const BLOCK = rowBytes('Q8_0', GROUP)
 /**
  * The matrices [..., inputs] with the codes `blocks` [..., inputs / 32, 16], two neighbours per byte, and the
  * exponents `scales` [..., inputs / 32]. Scales from 2^-24 to 2^15 are exact; smaller ones become 0, larger
- * ones infinite. Throws `format` if the two do not match.
+ * ones infinite. Throws `format` if the two tensors do not match.
  */
 export function mxfp4(name: string, blocks: StoredTensor, scales: StoredTensor): TensorInfo {
   const { source, shape } = blocks

@@ -28,7 +28,7 @@ export interface PackedInts {
   readonly name: string
   readonly order: 'gptq' | 'awq' | 'rows'
   readonly bits: number
-  /** Inputs that share a scale. Below 1: all inputs share one. */
+  /** Inputs that share a scale. Below 1: all inputs share one scale. */
   readonly groupSize: number
   readonly isSymmetric: boolean
   /** Added to stored zero points. */

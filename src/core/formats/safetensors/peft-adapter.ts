@@ -93,7 +93,7 @@ function partsOf(file: string, tensors: readonly TensorInfo[]): Parts {
   return parts
 }
 
-/** Removes a matrix's magnitude from `parts`. In DoRA each matrix has one. */
+/** Removes a matrix's magnitude from `parts`. In DoRA, each matrix has one. */
 function magnitudeOf(
   file: string,
   name: string,

@@ -202,7 +202,7 @@ describe('bytes with scales', () => {
     expect(values).toEqual(right)
   })
 
-  test('scales with another shape are rejected', async () => {
+  test('scales with a different shape are rejected', async () => {
     const tensors = {
       'x.weight': { dtype: 'F8_E4M3', shape: [N, K], data: bytes },
       'x.weight_scale': scalesOf([7, 2])[1],
@@ -234,7 +234,7 @@ describe('MXFP4', () => {
 
   test.each<[string, Tensors]>([
     ['no exponents', { x_blocks: blocks }],
-    ['exponents with another shape', { x_blocks: blocks, x_scales: u8([2, 3], () => 127) }],
+    ['exponents with a different shape', { x_blocks: blocks, x_scales: u8([2, 3], () => 127) }],
     ['half a block', { x_blocks: u8([2, 3, 2, 8], () => 0), x_scales: u8([2, 3, 2], () => 127) }],
     ['exponents as floats', { x_blocks: blocks, x_scales: { ...blocks, dtype: 'I8' } }],
   ])('%s are damaged', async (_, tensors) => {

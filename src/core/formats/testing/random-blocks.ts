@@ -35,7 +35,7 @@ export const CODED_DTYPES = Object.keys(HALVES) as readonly CodedDType[]
 /** With `scale`, every f16 in a block has this value, which gives usable weights for a test model. */
 export function randomBlocks(dtype: CodedDType, count: number, seed: number, scale?: number): Uint8Array {
   const { bytes } = BLOCKS[dtype]
-  // Not the tests' usual generator: the readers' tests have llama.cpp's hashes for exactly these bytes.
+  // Not the tests' usual generator: the readers' tests contain llama.cpp's hashes of exactly these bytes.
   let state = seed
   const blocks = Uint8Array.from({ length: count * bytes }, () => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0

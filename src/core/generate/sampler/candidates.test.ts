@@ -26,7 +26,7 @@ test('a floor and bans may leave fewer than k', () => {
   expect(idsOf(raceOf([4, 1, 3, 0], 4, 1))).toEqual([0, 2, 1])
 })
 
-test('banning every id is a typed error', () => {
+test('banning every id throws a typed error', () => {
   expect(() => raceOf([NONE, NONE])).toThrow(/all 2 token ids are banned/)
   expect(() => raceOf([NONE, NONE], 1)).toThrow(expect.objectContaining({ code: 'unsupported' }))
 })

@@ -58,24 +58,23 @@ const GROWTH = 8
 const UNKNOWN = -1
 
 /**
- * The ids still in the race, sorted by descending logit; among equals, the lower id comes first. Without
- * top-k, only the first entries are sorted at first: the race is open, and `has` sorts more when a stage
- * looks further.
+ * The remaining candidates, sorted by descending logit; on ties, the lower id comes first. Without top-k,
+ * only the first entries are sorted initially, and `has` sorts more when a stage looks further.
  *
- * `weights` are e^((logit - best) * scale) of the entries [0, count). `total` is the sum over the whole race,
- * including entries that are not sorted yet. A probability is weight / total.
+ * `weights` are e^((logit - best) * scale) of the entries [0, count). `total` is the sum over all candidates,
+ * including those that are not sorted yet. A probability is weight / total.
  */
 export class Candidates {
   /** Number of sorted entries. */
   count = 0
   readonly #rows: LogitRows
   #row: Float32Array = new Float32Array()
-  /** Ids with lower logits are not in the race. */
+  /** Ids with lower logits are not candidates. */
   #least = Number.NEGATIVE_INFINITY
   #scale = 1
-  /** True if the race may have more entries than are sorted. */
+  /** True if there may be more candidates than are sorted. */
   #isOpen = false
-  /** True if every id at or above `least` is in the race, so that its total is a sum over the row. */
+  /** True if every id at or above `least` is a candidate, so that the total is a sum over the row. */
   #isWhole = false
   #total = UNKNOWN
 
@@ -109,7 +108,7 @@ export class Candidates {
   // hot
   /**
    * Starts with the best `topK` of `row` (0: all) that are at or above `least`. The row must not change until
-   * the next race. Throws `integrity` on NaN or +Infinity, `unsupported` if every id is banned.
+   * the next `start`. Throws `integrity` on NaN or +Infinity, `unsupported` if every id is banned.
    */
   start(row: Float32Array, topK: number, least: number, scale: number): void {
     this.#row = row
@@ -128,7 +127,7 @@ export class Candidates {
     return index < this.count
   }
 
-  /** Sorts the whole race. */
+  /** Sorts all candidates. */
   complete(): void {
     if (this.#isOpen) this.#sort(this.vocab)
   }

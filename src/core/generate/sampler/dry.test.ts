@@ -32,7 +32,7 @@ test('a token that would continue a repetition loses base^(length - allowed)', (
   expect(taken('abcdexabcd', { dryMultiplier: 0.5, dryBase: 3 })).toEqual({ e: 4.5 })
 })
 
-test('for each token that continued differently, the longest repetition counts', () => {
+test('each continuation is penalised by the longest repetition before it', () => {
   expect(taken('abcdxbceyabc')).toEqual({ d: 2, e: 1 })
   expect(taken('aaaa')).toEqual({ a: 2 })
 })

@@ -35,7 +35,7 @@ describe.each(BUILDS)('%s', (build) => {
     )
   })
 
-  test('so do long rows: rising, falling, flat and mixed', () => {
+  test('the best ids match a stable sort for long rows too: rising, falling, flat and mixed', () => {
     const vocab = 20_011
     const { rows, put } = engineRows(build, vocab)
     const plain = new PlainRows(vocab)

@@ -29,7 +29,7 @@ export interface LogitRows {
   top(row: Float32Array, most: number, least: number): number
   /** Writes e^((logit - best) * scale) for the first `count` results of `top`; returns their sum. */
   weigh(count: number, scale: number): number
-  /** Like `weigh`, the sum over every logit at or above `least`; `best` is the largest logit. */
+  /** Like `weigh`, but returns the sum over every logit at or above `least`; `best` is the largest logit. */
   sumExp(row: Float32Array, best: number, scale: number, least: number): number
   /** The largest logit minus `sigmas` standard deviations of all logits. */
   floorOf(row: Float32Array, sigmas: number): number
@@ -43,7 +43,7 @@ export interface LogitRows {
   readonly tally: Uint32Array
 }
 
-/** Minimum number of candidates to allocate memory for; more than any usual top-k. */
+/** Minimum number of candidates to allocate memory for; more than any typical top-k. */
 const FEW = 256
 /**
  * Constants of wasm/sampling/topk.c: logits per chunk, groups per chunk, and ids that may be collected per
@@ -73,7 +73,7 @@ export class KernelRows implements LogitRows {
   #kept: Ptr | undefined
   /** Number of candidates that `top` can find. */
   #most = 0
-  /** Number of ids that it can collect while finding them. */
+  /** Number of ids that `top` can collect while finding the candidates. */
   #room = 0
   #spread = new Float64Array()
   #copy = new Float32Array()

@@ -41,8 +41,9 @@ export function samplerSettings(
 }
 
 /**
- * How logits become the next id. Options are listed in the order of the chain. Every key is optional. The
- * defaults come from the model's files (`ModelInfo.sampling`), otherwise from `SAMPLER_DEFAULTS`.
+ * How the next token is chosen from the logits. Options are listed in the order in which they apply. Every
+ * key is optional. The defaults come from the model's files (`ModelInfo.sampling`), otherwise from
+ * `SAMPLER_DEFAULTS`.
  */
 export interface SamplerOptions {
   /**
@@ -50,15 +51,15 @@ export interface SamplerOptions {
    * is off. Default 1.
    */
   readonly cfgScale?: number | undefined
-  /** Value added to the logit of each id; `-Infinity` bans the id. Default: nothing. */
+  /** Value to add to the logit, by token id; `-Infinity` bans the id. Default: none. */
   readonly logitBias?: Readonly<Record<number, number>> | undefined
-  /** Ids that are never chosen. Default: none. */
+  /** Token ids that are never chosen. Default: none. */
   readonly bannedTokens?: readonly number[] | undefined
-  /** Ids that the reply begins with, regardless of the logits. Default: none. */
+  /** Token ids with which the reply begins, regardless of the logits. Default: none. */
   readonly forcedTokens?: readonly number[] | undefined
   /**
-   * How many of the latest tokens, including the prompt's, the next three options consider. Infinity: all; 0:
-   * off. Default 64.
+   * Number of recent tokens, including the prompt's, to which the next three options apply. `Infinity`: all;
+   * 0: off. Default 64.
    */
   readonly repeatLastN?: number | undefined
   /** Divides positive logits of recent tokens and multiplies negative ones. 1 is off. Default 1. */
@@ -74,7 +75,7 @@ export interface SamplerOptions {
   /** DRY: number of repeated tokens at which the penalty starts. Default 2. */
   readonly dryAllowedLength?: number | undefined
   /**
-   * DRY: how many of the latest tokens, including the prompt's, are searched for repetitions. Default
+   * DRY: number of recent tokens, including the prompt's, to search for repetitions. Default
    * Infinity: all.
    */
   readonly dryLastN?: number | undefined
@@ -110,7 +111,7 @@ export interface SamplerOptions {
    */
   readonly xtcThreshold?: number | undefined
   /**
-   * Divides the logits before the draw. 0 is greedy: the largest logit wins, and the lowest id among equals.
+   * Divides the logits before sampling. 0 is greedy: the largest logit wins, and the lowest id on ties.
    * Default 0.8.
    */
   readonly temperature?: number | undefined
@@ -162,7 +163,7 @@ const row = <Kind, Default>(kind: Kind, usual: Default): Kind & { readonly defau
   default: usual,
 })
 
-/** The numeric options. Outside its range, a stage would be meaningless or overflow. */
+/** The numeric options. A value outside its range would make its stage meaningless or overflow. */
 export const SAMPLER_NUMBERS: Readonly<Record<NumberKey, NumberKind & OptionRow<number | undefined>>> = {
   cfgScale: row(real(-1000, 1000), 1),
   repeatLastN: row(COUNT, 64),

@@ -216,7 +216,7 @@ test.each<[string, LogitProcessor['process'], RegExp]>([
   ['makes NaN', (logits) => void logits.fill(Number.NaN, 1, 2), /p made the logit of id 1 NaN/],
   ['makes infinity', (logits) => void logits.fill(1 / 0, 2), /p made the logit of id 2 Infinity/],
   ['bans everything', (logits) => void logits.fill(-1 / 0), /all 3 token ids are banned/],
-])('a processor that %s is a typed error', (_, process, message) => {
+])('a processor that %s causes a typed error', (_, process, message) => {
   const sample = () =>
     samplerOf(3, {}, { processors: [{ name: 'p', process }] }).sample(new Float32Array(3), [])
   expect(sample).toThrow(message)

@@ -3,12 +3,12 @@ import type { Candidates } from './candidates.ts'
 import type { Random } from './random.ts'
 import type { SamplerSettings } from './sampler-options.ts'
 
-/** How many of the most likely ids version 1 uses to estimate the exponent of Zipf's law. */
+/** How many of the most likely ids Mirostat 1 uses to estimate the exponent of Zipf's law. */
 const ESTIMATED = 100
 
 /**
  * Basu and others, Mirostat, 2021. `mu` is the maximum surprise, in bits, that a candidate may have. It
- * starts at 2 * target. After every draw it moves by `rate` times the difference between the draw's surprise
+ * starts at 2 * target. After every draw, it moves by `rate` times the difference between the draw's surprise
  * and `target`. As in llama.cpp, the surprise is computed over the remaining candidates, not over all.
  */
 export class Mirostat {

@@ -21,7 +21,7 @@ import {
  * Picks the next id from a row of logits, which it may overwrite. The first `length` entries of `history` are
  * all tokens so far. `guide`: the same row of the negative prompt, for classifier-free guidance.
  */
-export interface TokenSampler {
+interface TokenSampler {
   sample(
     logits: Float32Array,
     history: ArrayLike<number>,
@@ -40,8 +40,8 @@ export interface SequenceRequest {
   /** Already contains the prompt. */
   readonly sequence: Sequence
   /**
-   * Already contains a negative prompt. The sampler gets its logits too, and every token is added to both
-   * sequences. Default: none.
+   * A sequence that already contains the negative prompt. The sampler reads its logits too, and every token
+   * is added to both sequences. Default: none.
    */
   readonly guide?: Sequence | undefined
   readonly sampler: TokenSampler

@@ -1,5 +1,4 @@
-// Tests words for rows. In: groups of rows with a key. Out: unique words, and the rows while somebody holds
-// them.
+// Tests words for rows. In: groups of rows with a key. Out: unique words, and the rows while they are held.
 import { expect, test } from 'vitest'
 import { InputRows } from './input-rows.ts'
 import { isInputWord } from './row-source.ts'

@@ -27,8 +27,8 @@ interface Entry extends InputRange {
 /**
  * Assigns unique words to groups of rows, so that a sequence of words identifies its rows. Equal content has
  * equal words: a group's words begin at a number derived from its key, so that saved sequences keep their
- * meaning. The rows themselves are kept only while somebody holds them; the state computed from them may stay
- * longer.
+ * meaning. The rows themselves are kept only while a caller holds them; the state computed from them may
+ * outlive them.
  */
 export class InputRows extends RowSource {
   override readonly width: number

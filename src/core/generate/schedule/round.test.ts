@@ -80,7 +80,7 @@ test('prompts of one priority take turns, and a short one does not wait for a lo
 async function chatMs(start: (engine: ReturnType<typeof engineOf>) => void): Promise<number> {
   const engine = engineOf(PHONE)
   const { scheduler, clock, sequenceOf } = engine
-  // The engine has already chatted, so it knows the cost of steps.
+  // The engine has already run a chat, so it has measured the cost of steps.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const begun = clock.ms
   const chat = scheduler.generate({ sequence: sequenceOf(promptOf(9)), sampler: greedy, maxTokens: 200 })
@@ -129,7 +129,7 @@ test('endless background work slows the chat by at most a twentieth, and progres
 
 test('the time spent on drafting is deducted from the chunk of prompts', async () => {
   const { scheduler, clock, sequenceOf } = engineOf(PHONE)
-  // The engine has already chatted, so it knows the cost of steps.
+  // The engine has already run a chat, so it has measured the cost of steps.
   await scheduler.generate({ sequence: sequenceOf(promptOf(40, 3)), sampler: greedy, maxTokens: 5 })
   const prompt = promptOf(4, 1)
   const text = expected(prompt, 80)

@@ -149,7 +149,7 @@ export class Round {
       const lacks = lacking(lane)
       const rows = isWhole || all ? Math.min(lacks, room) : Math.max(0, Math.min(lacks - 1, room - given))
       const together = togetherAt(lane, this.#inputs)
-      // Such rows stay together: they may exceed the chunk, but not the step.
+      // Rows that must run together may exceed the chunk, but not the step.
       lane.rows =
         together === 0
           ? untilTogether(lane, lane.sequence.state.untilMark(rows), this.#inputs)

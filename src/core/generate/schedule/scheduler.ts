@@ -11,7 +11,7 @@ import { Slowdown } from './slowdown.ts'
 import { RowsView, type StepBuffer, type StepMachine } from './step-buffer.ts'
 import { type ForwardRequest, ForwardWork, isChosen, type Lane, type Work } from './work.ts'
 
-export interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
+interface SchedulerOptions extends Omit<StepMachine, 'pool'> {
   readonly pool: Pool | AsyncPool
   /**
    * Called between steps once they have been slow for a second, because measurements of this machine may be

@@ -6,15 +6,15 @@ const MAX_ROWS = 16
 const PERIOD_MS = 250
 /** No period counts for more than this, so that a single pause does not look like a slow machine. */
 const MAX_OF_PERIOD_MS = 500
-/** A period whose steps take this many times as long as usual is slow. */
+/** A period whose steps take this many times their baseline is slow. */
 const SLOW = 1.25
 /**
- * Milliseconds of consecutive slow periods before measuring: throttling, a background tab, another program.
- * Doubles each time that measuring changed nothing, up to `MAX_PATIENCE_MS`.
+ * Milliseconds of consecutive slow periods before measuring; the cause may be throttling, a background tab or
+ * another program. Doubles each time that measuring changed nothing, up to `MAX_PATIENCE_MS`.
  */
 const PATIENCE_MS = 1000
 const MAX_PATIENCE_MS = 32_000
-/** Smoothing factor of the usual time, which changes as contexts grow. */
+/** Smoothing factor of the baseline, which drifts as contexts grow. */
 const DRIFT = 0.0006
 /**
  * Milliseconds of decoding with fewer threads before more are tried again. The wait doubles each time this
@@ -24,9 +24,9 @@ const REST_MS = 30_000
 
 /** Detects that the machine has become slower, or may have recovered, so that measurements are repeated. */
 export class Slowdown {
-  /** Usual milliseconds of a step for each row count; 0: no period yet. */
+  /** Baseline in milliseconds of a step, for each row count; 0: no period yet. */
   readonly #usual = new Float64Array(MAX_ROWS + 1)
-  /** Steps of one row count. */
+  /** Steps with the same number of rows. */
   readonly #period = { rows: 0, steps: 0, ms: 0 }
   #slowMs = 0
   #patienceMs = PATIENCE_MS
@@ -49,7 +49,7 @@ export class Slowdown {
     period.ms += ms
     if (period.ms >= PERIOD_MS) this.#judge()
     if (this.#slowMs < this.#patienceMs && this.#leftMs > 0) return false
-    // This time now counts as usual.
+    // Start over: the current speed becomes the new baseline.
     this.#usual.fill(0)
     this.#open(0)
     this.#slowMs = 0

@@ -7,17 +7,19 @@ import type { BareStep } from './work.ts'
 const GRADES = 6
 /** The grade of drafts that a constraint forces. */
 export const EXPECTED_GRADE = GRADES - 1
-/** Initial probabilities: that any draft is right, and that a draft of `EXPECTED_GRADE` is. */
+/**
+ * Initial estimates of the probability that a draft is right: for any draft, and for one of `EXPECTED_GRADE`.
+ */
 const FIRST_RATE = 0.5
 const FIRST_EXPECTED_RATE = 0.7
 /** Minimum weight of a new outcome, so that roughly the last twenty count. */
 const LEAST_WEIGHT = 0.05
-/** The gain over no drafts that drafts must promise; with less, noise in the times would decide. */
+/** Minimum predicted speedup over a step without drafts. Below it, timing noise would decide. */
 const LEAST_GAIN = 0.02
 
 /** The cost of one more draft. */
 interface DraftCost {
-  /** Rows that it adds to the step. */
+  /** Rows that the draft adds to the step. */
   readonly lanes: number
   /** Milliseconds to make the draft. */
   readonly msPerDraft: number
@@ -89,7 +91,7 @@ const MAX_PATIENCE = 64
 
 /** The drafts of one generation. */
 export class Speculation {
-  /** The drafts. Those beyond the count that `draft` returned are only compared. */
+  /** The drafts. Those beyond the count that `draft` returned are not run, only compared with the reply. */
   readonly ids = new Int32Array(MAX_DRAFTS)
   /** Number of drafts that steps verified, and of drafts that were right. */
   drafted = 0

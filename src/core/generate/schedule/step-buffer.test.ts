@@ -67,7 +67,7 @@ test('rotation tables hold the cosine and sine of every row, even after memory g
   expect([field(STEP.ropes + 2), field(STEP.ropes + 3)]).toEqual([0, 0])
 })
 
-test('a restarted step forgets the previous one', () => {
+test('starting a new step discards the previous one', () => {
   const { step, first, field } = setUp()
   step.begin()
   step.addSequence(first)

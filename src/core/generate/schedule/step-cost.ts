@@ -11,7 +11,7 @@ const SAFETY = 0.85
 /** Steps with fewer rows are poor predictors of large ones. */
 const MAX_GROWTH = 4
 
-/** Adapts the number of rows in prefill steps so that a step takes about `CHUNK_MS` ms at most. */
+/** Adapts the number of rows in prefill steps so that a step takes at most about `CHUNK_MS` ms. */
 export class ChunkSize {
   readonly #most: number
   readonly #least: number
@@ -50,8 +50,8 @@ const MAX_ROWS = 64
  */
 const ROW_SHARE = 0.1
 /**
- * Weights of a new time: for its own row count, and for all row counts, because heat and long contexts slow
- * all of them.
+ * Weights of a new measurement: for its own row count, and for all row counts, because heat and long contexts
+ * slow all of them.
  */
 const OWN_WEIGHT = 0.15
 const COMMON_WEIGHT = 0.05
@@ -67,16 +67,16 @@ const FIRST_RATIO = 4
  */
 const FADE = 0.99
 /**
- * How many times of one row count weigh as much as the line through all row counts, and from how many times
- * the line is fitted.
+ * How many measurements of one row count weigh as much as the line through all row counts, and how many are
+ * needed to fit that line.
  */
 const LINE_WEIGHT = 1
 const MAX_WEIGHT = 8
 
 /**
  * Learns the time of steps whose rows all decode. Each row count has its own mean, because the cost jumps
- * where kernels switch paths. While a mean rests on few times, it is pulled towards a line through all of
- * them. The cost never decreases as rows are added.
+ * where kernels switch paths. While a mean rests on few measurements, it is pulled towards a line through all
+ * means. The cost never decreases as rows are added.
  */
 export class StepCost {
   /** For each row count: mean milliseconds (0: none yet), and the total weight of its times. */

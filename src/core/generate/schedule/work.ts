@@ -95,9 +95,9 @@ export type Priority = 'foreground' | 'background'
 /** One sequence's part in the step being assembled. */
 export interface Lane {
   readonly sequence: Sequence
-  /** Number of its rows in the step; 0 if the sequence is not in it. */
+  /** Number of the sequence's rows in the step; 0 if it has none. */
   rows: number
-  /** Index of its first logits row in the step. */
+  /** Index of the sequence's first logits row in the step. */
   firstLogits: number
 }
 
@@ -109,7 +109,7 @@ export interface Work {
   readonly signal: AbortSignal | undefined
   /** `all`: logits of every row. `last`: logits of the last token and of each draft after it. */
   readonly logits: 'all' | 'last'
-  /** What `take` gets for a row: its logits, or the hidden state before them. */
+  /** What `take` receives for a row: its logits, or the hidden state before them. */
   readonly output: 'logits' | 'hidden'
   /** True if the prompts have been processed, so that this work's rows should not wait for others. */
   readonly decoding: boolean
@@ -126,7 +126,7 @@ export interface Work {
    * `most`.
    */
   draft(most: number, step: BareStep, cost: StepCost): void
-  /** Takes the output of its rows. Its sequences have already advanced. */
+  /** Receives the output of the work's rows. The sequences have already advanced. */
   take(rows: RowsView, now: number): Answer
   /** Called after a step that included this work, which ran from `start` to `end`. */
   observe(start: number, end: number): void

@@ -7,7 +7,7 @@ import { type Drafter, EXPECTED_GRADE } from '../schedule/speculation.ts'
  */
 const SURE_GRADE = 3
 
-/** With this, names, quotes and colons of JSON cost a row each instead of a whole step. */
+/** Names, quotes and colons of JSON then cost a row each instead of a whole step. */
 export class ExpectedDrafter implements Drafter {
   readonly #constraint: Pick<ReplyConstraint, 'expectedIds'>
   readonly #other: Drafter

@@ -27,7 +27,7 @@ const drafted = (drafter: LookupDrafter, count: number): number[] => {
 test('drafts the tokens after the latest of the longest matches, as the text grows', () => {
   fc.assert(
     fc.property(
-      // So few that no pair occurs in more places than are compared.
+      // Few enough that no pair of tokens occurs in more places than are compared.
       fc.array(fc.integer({ min: 0, max: 3 }), { minLength: 1, maxLength: 30 }),
       (text) => {
         const drafter = new LookupDrafter()

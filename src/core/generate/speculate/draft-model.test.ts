@@ -50,7 +50,7 @@ test('a draft model that is right saves most steps of the large one', async () =
   expect(pair.large.pool.steps.length).toBeLessThan(25)
 })
 
-test('one that is wrong is rarely used, and changes nothing', async () => {
+test('a draft model that is wrong is rarely used, and changes nothing', async () => {
   const pair = pairOf({ slabs: 1 })
   const { timings } = await generate(pair, 30, 200)
   expect(timings.draftedTokens).toBeLessThan(20)

@@ -8,7 +8,7 @@ import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
 /** Shares the pool of the large model, which waits while the small one runs. */
-export interface DraftModelOptions extends StepMachine {
+interface DraftModelOptions extends StepMachine {
   /** Only ids below this are drafted and read, because only these are in both models. */
   readonly vocab: number
 }
@@ -84,7 +84,7 @@ class ModelDrafter implements Drafter {
   readonly #sequence: Sequence
   /** How many tokens at the start of the sequence are known to match the text. */
   #agreed = 0
-  /** Set if memory cannot hold its state, or if it does not have one of the tokens. */
+  /** Set if there is no memory for the draft model's state, or if its vocabulary lacks one of the tokens. */
   #isOut = false
 
   constructor(model: DraftModel, sequence: Sequence) {

@@ -17,7 +17,8 @@ const fold = (hash: number, value: number): number => mix(hash, value)
 const logit = (hash: number, id: number): number => (mix(hash, id) >>> 8) / 2 ** 24
 
 /**
- * The logits after `tokens`, from the tokens alone. `slabs`: number of recurrent groups besides the others.
+ * The logits after `tokens`, from the tokens alone. `slabs`: number of recurrent groups in addition to the
+ * others.
  */
 export function hashLogits(tokens: readonly number[], groups: number, vocab: number, slabs = 0): number[] {
   let hash = 0

@@ -20,7 +20,7 @@ interface Twin {
   dropped: number
   /** Per group, the expected value at each position. */
   words: number[][]
-  /** True if it, or the sequence it was forked from, came from a file and shares nothing. */
+  /** True if this sequence, or the one it was forked from, was restored from a file and shares nothing. */
   readonly isAlone: boolean
 }
 
@@ -181,7 +181,7 @@ export class World {
       const dropped = ids.length - sequence.tokens.length
       const more = dropped - twin.dropped
       this.#checkLength(ids.length, sequence.tokens.length)
-      // It is either the state of exactly these tokens, or the shifted state of the same conversation.
+      // The kept state is either that of exactly these tokens, or the shifted state of the same conversation.
       const gaps = isShortened ? gapsBetween(tokens, sequence.tokens.slice(0, kept)) : []
       const moved = [[this.#keep ?? 0, Math.max(0, more)] as const, ...gaps]
         .map(([start, count]) => twin.words.map((words) => words.toSpliced(start, count).slice(0, kept)))

@@ -8,15 +8,15 @@ import {
   type Limits,
   type Quantizable,
   type RopeUse,
-  type StillBias,
+  type StaticBias,
   type Value,
   type WeightRef,
 } from '../ir.ts'
 import { broken, expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
 
 /**
- * Normalises q and k if asked, rotates them, and writes k and v to the state of `layer`. Yields the rotated
- * q. Also overwrites k. Without k and v, the layer attends to another layer's state.
+ * Normalises q and k if requested, rotates them, and writes k and v to the state of `layer`. Its output is
+ * the rotated q. Also overwrites k. Without k and v, the layer attends to another layer's state.
  */
 export interface RopeKv {
   readonly op: 'ropeKv'
@@ -27,13 +27,13 @@ export interface RopeKv {
   readonly attention: AttentionShape
   readonly rope: RopeUse
   readonly norms?: HeadNorms | undefined
-  readonly still?: StillBias | undefined
-  /** Limits of rotated keys, before `still`. */
+  readonly staticBias?: StaticBias | undefined
+  /** Limits of rotated keys, before `staticBias` is subtracted. */
   readonly limits?: Limits | undefined
 }
 
 export const ropeKv: KernelKind<RopeKv> = {
-  shape({ q, k, v, attention, rope, norms, still }) {
+  shape({ q, k, v, attention, rope, norms, staticBias }) {
     const { heads, kvHeads, headDim } = attention
     expectWidth(q, heads * headDim, `${heads} heads of ${headDim}`)
     for (const stored of [k, v]) {
@@ -41,12 +41,12 @@ export const ropeKv: KernelKind<RopeKv> = {
     }
     if ((k === undefined) !== (v === undefined)) throw broken(q, 'is rotated with only keys or only values')
     if (norms !== undefined) checkHeadNorms(norms, attention)
-    if (still !== undefined && k !== undefined)
-      expectWidth(k, rowsOf(still.bias), `the bias ${nameOf(still.bias)}`)
+    if (staticBias !== undefined && k !== undefined)
+      expectWidth(k, rowsOf(staticBias.bias), `the bias ${nameOf(staticBias.bias)}`)
     if (rope.dims > headDim) throw broken(q, `rotates ${rope.dims} of ${headDim} dimensions`)
     return q.shape
   },
-  record({ q, k, v, norms, still, rope, attention, limits }, { rowsAt, slotsOf, stateOf }) {
+  record({ q, k, v, norms, staticBias, rope, attention, limits }, { rowsAt, slotsOf, stateOf }) {
     const { heads, kvHeads, headDim } = attention
     return opRecord('rope_kv', {
       ...rowsAt({ q, k, v }),
@@ -60,8 +60,8 @@ export const ropeKv: KernelKind<RopeKv> = {
       ...slotsOf({ q_norm: norms?.q, k_norm: norms?.k }),
       eps: norms?.epsilon ?? 0,
       norm_kind: normKind(norms),
-      ...slotsOf({ k_bias: still?.bias }),
-      still: still?.from ?? 0,
+      ...slotsOf({ k_bias: staticBias?.bias }),
+      still: staticBias?.from ?? 0,
       ...rangeOf(limits),
       rope_q: rope.queryTable ?? rope.table,
       ...slotsOf({ q_norm_bias: norms?.qBias, k_norm_bias: norms?.kBias }),

@@ -123,7 +123,7 @@ export const biasExperts: KernelKind<BiasExperts> = {
   },
 }
 
-/** Brings back the rows of the step: each is the weighted sum over its experts. */
+/** Restores the rows of the step: each becomes the weighted sum over its experts. */
 export interface Combine {
   readonly op: 'combine'
   readonly input: Value

@@ -7,10 +7,10 @@ import { type Graph, inputsOf, type Node, type NodeOf, nextId, producersOf, read
 import { type EncodingOf, encodingOfWeight, type OrderOf, readsA8 } from './split.ts'
 
 /**
- * A pair counts as still if it turns by at most a radian over this many positions. The number is independent
+ * A pair counts as static if it turns by at most a radian over this many positions. The number is independent
  * of the context length of a load, so saved state fits any context length.
  */
-const STILL_POSITIONS = 32_768
+const STATIC_POSITIONS = 32_768
 
 /**
  * The codes of a key share one range, so a large bias in a few channels leaves little of it to the others. In
@@ -19,7 +19,7 @@ const STILL_POSITIONS = 32_768
  * which softmax ignores. Caps and limits of scores do not ignore it, and neither does a norm after the bias,
  * so layers with any of these stay unchanged.
  */
-export function subtractStillBias(graph: Graph, frequencies: readonly Float64Array[]): Graph {
+export function subtractStaticBias(graph: Graph, frequencies: readonly Float64Array[]): Graph {
   const producers = producersOf(graph)
   const readers = readersOf(graph)
   const changed = new Set<number>()
@@ -30,10 +30,10 @@ export function subtractStillBias(graph: Graph, frequencies: readonly Float64Arr
       return reader?.op !== 'attention' || reader.cap !== 0 || reader.limits !== undefined
     })
     const bias = biasOf(node, (id) => graph.nodes[producers.get(id) ?? -1])
-    const from = firstStill(node, frequencies)
+    const from = firstStaticPair(node, frequencies)
     if (isCapped !== false || bias === undefined || from === undefined) return node
     changed.add(node.attention.layer)
-    return { ...node, still: { bias, from } }
+    return { ...node, staticBias: { bias, from } }
   })
   const groupOf = (group: StateGroup): StateGroup =>
     group.layers.some((layer) => changed.has(layer)) ? { ...group, lessBias: true } : group
@@ -58,16 +58,16 @@ function biasOf(
   return undefined
 }
 
-/** The first still pair, or undefined if no part of a key is still. */
-function firstStill(
+/** The first static pair, or undefined if no part of a key is static. */
+function firstStaticPair(
   { rope, attention }: NodeOf<'ropeKv'>,
   frequencies: readonly Float64Array[],
 ): number | undefined {
   const pairs = rope.dims / 2
   const turns = frequencies[rope.table]?.subarray(0, pairs) ?? []
-  // Scaled frequencies need not decrease, so all later pairs must be still as well.
+  // Scaled frequencies need not decrease, so all later pairs must be static as well.
   let from = pairs
-  while (from > 0 && (turns[from - 1] ?? Number.POSITIVE_INFINITY) * STILL_POSITIONS <= 1) from--
+  while (from > 0 && (turns[from - 1] ?? Number.POSITIVE_INFINITY) * STATIC_POSITIONS <= 1) from--
   return from < pairs || rope.dims < attention.headDim ? from : undefined
 }
 

@@ -1,5 +1,5 @@
-// Tests places in an arena. In: random lifetimes. Out: no two buffers share a byte while both are needed, and
-// the arena is no larger than all buffers together.
+// Tests placement in an arena. In: random lifetimes. Out: no two buffers share a byte while both are needed,
+// and the arena is no larger than all buffers together.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ARENA_ALIGNMENT, arenaAligned, planArena } from './arena.ts'

@@ -10,7 +10,7 @@ export interface Lifetime {
   readonly to: number
 }
 
-export interface ArenaPlan<Buffer extends Lifetime> {
+interface ArenaPlan<Buffer extends Lifetime> {
   /** Bytes from the beginning of the arena. */
   readonly offsets: ReadonlyMap<Buffer, number>
   /** Bytes of the whole arena. */
@@ -22,7 +22,7 @@ export const ARENA_ALIGNMENT = 64
 export const arenaAligned = (bytes: number): number => roundUp(bytes, ARENA_ALIGNMENT)
 
 /**
- * Places the largest buffer first; among equals, the earliest. Each goes into the first gap between the
+ * Places the largest buffer first; among equals, the earliest. Each is placed in the first gap between the
  * placed buffers that are needed at the same time. `onPlace` is called before each buffer with the number of
  * placed buffers, which determines the work; it may throw.
  */

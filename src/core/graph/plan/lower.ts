@@ -136,7 +136,7 @@ class Lowering {
         group: this.#graph.stateGroups.length,
         state_offset: this.#slabs.offsets.get(node) ?? 0,
       }),
-      room: () => ({ arena: this.#memory.rooms.get(node) ?? 0 }),
+      room: () => ({ arena: this.#memory.scratch.get(node) ?? 0 }),
     }
   }
 
@@ -166,7 +166,7 @@ class Lowering {
     const { offset, stride } = this.#arenaSlotOf(node.input)
     const bytes =
       (node.input.shape[0] === 'logitRows' ? this.#capacity.logitRows : this.#capacity.tokens) * stride
-    const room = this.#memory.rooms.get(node) ?? 0
+    const room = this.#memory.scratch.get(node) ?? 0
     return Array.from({ length: node.shards }, (_, shard) => {
       if (shard === node.shard) return offset
       return room + (shard < node.shard ? shard : shard - 1) * bytes

@@ -46,8 +46,8 @@ function overlap(left: Value, right: Value, plan: MemoryPlan): boolean {
 }
 
 /** The scratch memory [from, to) that attention needs. Other nodes need none. */
-function roomOf(node: Node, { rooms }: MemoryPlan): [number, number] {
-  const offset = rooms.get(node) ?? Number.NaN
+function roomOf(node: Node, { scratch }: MemoryPlan): [number, number] {
+  const offset = scratch.get(node) ?? Number.NaN
   if (node.op !== 'attention') return [Number.NaN, Number.NaN]
   const { heads, headDim } = node.attention
   const { SPLIT_ROWS, MAX_SEGMENTS, PART_SUMS } = ABI

@@ -15,7 +15,7 @@ export interface Capacity {
 }
 
 /** The location of a value's rows: row r begins at `offset + r * stride`, both in bytes. */
-export interface ArenaSlot {
+interface ArenaSlot {
   readonly offset: number
   readonly stride: number
 }
@@ -24,7 +24,7 @@ export interface MemoryPlan {
   /** By value id. */
   readonly arenaSlots: ReadonlyMap<number, ArenaSlot>
   /** Byte offsets of scratch memory, for the nodes that need some. */
-  readonly rooms: ReadonlyMap<Node, number>
+  readonly scratch: ReadonlyMap<Node, number>
   /** Bytes of the arena at its peak. */
   readonly bytes: number
 }
@@ -34,14 +34,14 @@ export interface MemoryPlan {
  * for a graph that no kernel can run.
  */
 export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
-  const homes = new Homes(graph, capacity)
-  const { offsets, bytes } = planArena(homes.regions)
+  const planner = new ArenaPlanner(graph, capacity)
+  const { offsets, bytes } = planArena(planner.regions)
   const arenaSlots = new Map<number, ArenaSlot>()
-  for (const [id, { region, column }] of homes.entries()) {
+  for (const [id, { region, column }] of planner.entries()) {
     arenaSlots.set(id, { offset: offsets.get(region)! + column, stride: region.stride })
   }
-  const rooms = new Map([...homes.rooms].map(([node, region]) => [node, offsets.get(region)!]))
-  return { arenaSlots, rooms, bytes }
+  const scratch = new Map([...planner.scratch].map(([node, region]) => [node, offsets.get(region)!]))
+  return { arenaSlots, scratch, bytes }
 }
 
 /**
@@ -50,23 +50,24 @@ export function planMemory(graph: Graph, capacity: Capacity): MemoryPlan {
  */
 interface Region extends Lifetime {
   readonly stride: number
-  /** The last node that needs it, so far. */
+  /** The last node found so far that needs the region. */
   to: number
 }
 
 /** The region that contains a value, and the value's byte offset in each row. */
-interface Home {
+interface Location {
   readonly region: Region
   readonly column: number
 }
 
 /**
- * Walks the nodes in order and finds a home for every value, and scratch memory for the nodes that need it.
+ * Walks the nodes in order, and assigns a location to every value and scratch memory to the nodes that need
+ * it.
  */
-class Homes {
+class ArenaPlanner {
   readonly regions: Region[] = []
-  readonly rooms = new Map<Node, Region>()
-  readonly #homes = new Map<number, Home>()
+  readonly scratch = new Map<Node, Region>()
+  readonly #locations = new Map<number, Location>()
   readonly #capacity: Capacity
   readonly #lastReads: ReadonlyMap<number, number>
   /** The linear that a value comes from, traced back through exchanges. */
@@ -89,35 +90,35 @@ class Homes {
   }
 
   /** By value id. */
-  entries(): Iterable<readonly [number, Home]> {
-    return this.#homes
+  entries(): Iterable<readonly [number, Location]> {
+    return this.#locations
   }
 
   #place(node: Node, index: number): void {
     const linear = node.op === 'exchange' ? this.#merged.get(node.input.id) : node
     if (linear?.op === 'linear' && node.output !== undefined) this.#merged.set(node.output.id, linear)
     for (const output of outputsOf(node)) {
-      const home = output.form === 'f32' ? this.#sharedHome(node, index) : undefined
-      this.#homes.set(output.id, home ?? { region: this.#fresh(node, output, index), column: 0 })
+      const location = output.form === 'f32' ? this.#sharedLocation(node, index) : undefined
+      this.#locations.set(output.id, location ?? { region: this.#fresh(node, output, index), column: 0 })
     }
     for (const value of [...inputsOf(node), ...outputsOf(node)]) this.#keep(value, index)
     if (node.op === 'attention' && !node.attention.after)
-      this.rooms.set(node, this.#region(partsBytes(node.attention), 0, index))
+      this.scratch.set(node, this.#region(partsBytes(node.attention), 0, index))
     if (node.op === 'exchange') {
-      const { region } = this.#homeOf(node.input)
+      const { region } = this.#locationOf(node.input)
       const bytes = rowCount(node.input.shape[0], this.#capacity) * region.stride
-      this.rooms.set(node, this.#region((node.shards - 1) * bytes, 0, index))
+      this.scratch.set(node, this.#region((node.shards - 1) * bytes, 0, index))
     }
   }
 
-  #homeOf(value: Value): Home {
-    const home = this.#homes.get(value.id)
-    if (home === undefined) throw new HalfbyteError('internal', `${value.label} has no place yet`)
-    return home
+  #locationOf(value: Value): Location {
+    const location = this.#locations.get(value.id)
+    if (location === undefined) throw new HalfbyteError('internal', `${value.label} has no place yet`)
+    return location
   }
 
   #keep(value: Value, index: number): void {
-    const { region } = this.#homeOf(value)
+    const { region } = this.#locationOf(value)
     region.to = Math.max(region.to, index)
   }
 
@@ -135,23 +136,23 @@ class Homes {
 
   /** True if no later node reads anything in the value's region, so that it may be overwritten. */
   #isFree(value: Value, index: number): boolean {
-    const { region } = this.#homeOf(value)
-    for (const [id, home] of this.#homes) {
-      if (home.region === region && (this.#lastReads.get(id) ?? -1) > index) return false
+    const { region } = this.#locationOf(value)
+    for (const [id, location] of this.#locations) {
+      if (location.region === region && (this.#lastReads.get(id) ?? -1) > index) return false
     }
     return true
   }
 
-  /** The home of a node's f32 output if it is a view of an input or overwrites one. */
-  #sharedHome(node: Node, index: number): Home | undefined {
+  /** The location of a node's f32 output if it is a view of an input or overwrites one. */
+  #sharedLocation(node: Node, index: number): Location | undefined {
     switch (node.op) {
       case 'takeRows':
       case 'collect':
-        return this.#homeOf(node.input)
+        return this.#locationOf(node.input)
       case 'exchange':
         return this.#overwritten(node.residual ?? node.input, index, 'added to')
       case 'slice': {
-        const { region, column } = this.#homeOf(node.input)
+        const { region, column } = this.#locationOf(node.input)
         return { region, column: column + partColumn(node, this.#merged.get(node.input.id)) * 4 }
       }
       case 'ropeKv':
@@ -174,18 +175,18 @@ class Homes {
       case 'biasExperts':
         return this.#overwritten(node.input, index, 'added to')
       case 'add':
-        // The right side is scaled, so the left side takes the sum.
+        // The right side is scaled, so the sum overwrites the left side.
         if (node.scale !== 1) return this.#overwritten(node.left, index, 'added to')
-        if (this.#isFree(node.left, index)) return this.#homeOf(node.left)
+        if (this.#isFree(node.left, index)) return this.#locationOf(node.left)
         return this.#overwritten(node.right, index, 'added to')
       case 'clamp':
       case 'cutLow':
-        return this.#isFree(node.input, index) ? this.#homeOf(node.input) : undefined
+        return this.#isFree(node.input, index) ? this.#locationOf(node.input) : undefined
       case 'swiglu':
         // A tile reads the gates and ups that it replaces before it writes. But it writes whole groups, and
         // the groups of a sliced gate contain columns that other tiles read, in this row or the next.
         if (this.#cut.has(node.gate.id) || !this.#isFree(node.gate, index)) return undefined
-        return this.#homeOf(node.gate)
+        return this.#locationOf(node.gate)
       default:
         return undefined
     }
@@ -193,15 +194,15 @@ class Homes {
 
   /** Throws if a node would overwrite another of its own inputs before reading it. */
   #checkApart(value: Value, other: Value, how: string): void {
-    const own = this.#homes.get(value.id)
-    const read = this.#homes.get(other.id)
-    // Values without rows in the arena have no home.
+    const own = this.#locations.get(value.id)
+    const read = this.#locations.get(other.id)
+    // Values without rows in the arena cannot overlap.
     if (own === undefined || own.region !== read?.region || own.column !== read.column) return
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is read by the same node too`)
   }
 
-  #overwritten(value: Value, index: number, how: string): Home {
-    if (this.#isFree(value, index)) return this.#homeOf(value)
+  #overwritten(value: Value, index: number, how: string): Location {
+    if (this.#isFree(value, index)) return this.#locationOf(value)
     throw new HalfbyteError('internal', `${value.label} is ${how} in place but is still read afterwards`)
   }
 }

@@ -22,7 +22,7 @@ export interface ShardOptions {
 }
 
 /** The heads of one shard in one layer, and the KV heads (or groups of B and C) that they read. */
-export interface HeadRange {
+interface HeadRange {
   readonly heads: Range
   readonly kvHeads: Range
 }
@@ -65,7 +65,7 @@ export class Cuts {
    */
   of(value: Value): Columns {
     const readers = this.readersOf(value)
-    // The output of a convolution goes through a product and is scanned; the scan comes later.
+    // The output of a convolution is read by a product and by a scan; the scan comes later.
     const reader = readers.at(-1)
     switch (reader?.op) {
       case 'slice':

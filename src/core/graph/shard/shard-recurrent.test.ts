@@ -162,7 +162,7 @@ describe.each(Object.keys(LAYERS) as Kind[])('%s', (kind) => {
             expect(own.wholeBytes).toBe(bytes)
             let end = 0
             for (const [here, there, length] of own.runs) {
-              // Directly after the previous one, except for padding to a cache line.
+              // Each run directly follows the previous one, except for padding to a cache line.
               expect(here - end).toBeGreaterThanOrEqual(0)
               expect(here - end).toBeLessThan(64)
               end = here + length
@@ -205,7 +205,7 @@ test('shards exchange twice in a Mamba layer and once in the others, whose norm 
   expect(meetings('shortConvolution')).toEqual([5, 5])
 })
 
-test('columns of quantised products are split at whole groups', () => {
+test('columns of quantised products are split at group boundaries', () => {
   for (const kind of Object.keys(LAYERS) as Kind[]) {
     const shards = all(model(kind, { ...CONFIG, units: 7 }), [5, 3, 2], () => 'w4_g32')
     for (const { columns, k } of shards.flatMap(weightsOf)) {

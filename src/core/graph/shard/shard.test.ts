@@ -129,7 +129,7 @@ describe('shardGraph', () => {
     )
   })
 
-  test('splits quantised columns at whole groups', () => {
+  test('splits quantised columns at group boundaries', () => {
     const config = { kvHeads: 2, ratio: 4, headDim: 8, inner: 172, vocab: 512, tied: true }
     const shards = all(model(config), [1, 1], () => 'w8_g32')
     const cuts = shards.flatMap(weightsOf).flatMap(({ columns }) => columns?.first ?? [])
@@ -145,7 +145,7 @@ describe('shardGraph', () => {
     expect(narrow).toThrow(expect.objectContaining({ code: 'unsupported' }))
   })
 
-  test('splits rows at whole panels, even if heads end within a panel', () => {
+  test('splits rows at panel boundaries, even if heads end within a panel', () => {
     for (const [ratio, shares] of [
       [3, [1, 1]],
       [2, [1, 1]],
@@ -175,7 +175,7 @@ describe('shardGraph', () => {
     expect(plans.map(({ exchanges }) => exchanges.map(({ op }) => op))).toEqual(
       Array(3).fill(plans[0]!.exchanges.map(({ op }) => op)),
     )
-    // One after the embedding, two in each layer, one for the logits.
+    // One exchange after the embedding, two in each layer, one for the logits.
     expect(plans[0]!.exchanges).toHaveLength(6)
     expect(plans[0]!.logits.width).toBe(256)
   })

@@ -42,7 +42,7 @@ class Sharder {
   /** Columns of split values. Partial sums, which the other shards still have to complete, have none. */
   readonly #columns = new Map<number, Columns>()
   readonly #partial = new Set<number>()
-  /** Norms of rows of which this shard holds only a part, by the id of their output. */
+  /** Norms whose input rows are split across shards, keyed by the id of their output. */
   readonly #norms = new Map<number, NodeOf<'rmsnorm'>>()
   readonly #nodes: Node[] = []
   #nextId: number
@@ -170,7 +170,7 @@ class Sharder {
     this.#nodes.push({ op: 'collect', input: output, shard, widths, output: whole })
   }
 
-  /** The logits themselves, or the value that is clamped to give them. */
+  /** Whether the value is the logits, before or after they are clamped. */
   #isLogits(value: Value): boolean {
     const [reader, another] = this.#cuts.readersOf(value)
     const isLimited = reader?.op === 'clamp' && reader.output === this.#graph.output

@@ -19,7 +19,7 @@ export function activated(x: number, activation: Activation, xielu?: Xielu): num
 }
 
 /** Share of a normal distribution below x. */
-export function shareBelow(x: number): number {
+function shareBelow(x: number): number {
   if (x > 0) return 1 - shareBelow(-x)
   const density = Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI)
   if (x < -3) {

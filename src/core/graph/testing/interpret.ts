@@ -19,7 +19,9 @@ import {
   weightedAverage,
 } from './recurrent.ts'
 
-/** Rows of a value. The rows of a view are windows into its source, so that overwriting shows. */
+/**
+ * Rows of a value. The rows of a view are windows into its source, so that overwriting one changes the other.
+ */
 type Rows = Float64Array[]
 
 export interface Machine {
@@ -375,19 +377,19 @@ function linear(node: NodeOf<'linear'>, machine: Machine, values: ReadonlyMap<nu
   return residual
 }
 
-/** Subtracts the bias from a rotated key, in its still pairs and in the dimensions without rotation. */
-function subtractStill(
+/** Subtracts the bias from a rotated key, in its static pairs and in the dimensions without rotation. */
+function subtractStaticBias(
   k: Float64Array,
-  { still, rope, attention }: NodeOf<'ropeKv'>,
+  { staticBias, rope, attention }: NodeOf<'ropeKv'>,
   machine: Machine,
 ): void {
-  if (still === undefined) return
-  const bias = vectorOf(still.bias, machine)
-  const isStill = (d: number) => {
+  if (staticBias === undefined) return
+  const bias = vectorOf(staticBias.bias, machine)
+  const isStatic = (d: number) => {
     if (d >= rope.dims) return true
-    return (rope.pairing === 'halves' ? d % (rope.dims / 2) : d >> 1) >= still.from
+    return (rope.pairing === 'halves' ? d % (rope.dims / 2) : d >> 1) >= staticBias.from
   }
-  for (const [i, b] of bias.entries()) if (isStill(i % attention.headDim)) k[i]! -= b
+  for (const [i, b] of bias.entries()) if (isStatic(i % attention.headDim)) k[i]! -= b
 }
 
 /** Rotates q in place. k and v go to the state. */
@@ -448,7 +450,7 @@ function ropeKv(
     const k = rowsAt(values, node.k)[index]!.slice()
     place(k, position, 'k')
     if (node.limits !== undefined) k.set(k.map((x) => within(x, node.limits!)))
-    subtractStill(k, node, machine)
+    subtractStaticBias(k, node, machine)
     state.k[position] = k
     const v = rowsAt(values, node.v)[index]!.slice()
     if (node.norms?.ofValues === true) {

@@ -24,7 +24,7 @@ const CODES: Readonly<Record<Encoding, readonly [number, number, number]>> = {
  * Codes times one scale. Every group contains the code with the largest magnitude, so that quantising finds
  * the same scale.
  */
-export function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
+function weightValues(name: string, n: number, k: number, encoding: Encoding): Float64Array {
   const random = randomFrom(name)
   const [least, most, scale] = CODES[encoding]
   const draw = (index: number) => {

@@ -34,7 +34,7 @@ export function convolve(
   })
 }
 
-export interface ScanRows {
+interface ScanRows {
   readonly x: Rows
   readonly dt: Rows
   readonly z: Rows

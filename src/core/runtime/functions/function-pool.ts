@@ -5,10 +5,10 @@ import { diedError, disposedError } from '../pool.ts'
 import type { FunctionRequest } from './function-thread.ts'
 import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
 
-/** A worker that fails silently never answers. */
+/** Needed because a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 
-export interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
+interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
   readonly module: WebAssembly.Module
   /** Ends of the workers' stacks, one per worker. */
   readonly stackTops: readonly number[]
@@ -39,7 +39,7 @@ export class FunctionPool {
     }
   }
 
-  /** Adds a module, whose functions get the next numbers on every thread. */
+  /** Adds a module, whose functions are assigned the next numbers on every thread. */
   add(code: WebAssembly.Module): void {
     addFunctions(this.#state, code)
     this.#post(() => ({ type: 'code', code }))

@@ -5,9 +5,12 @@ import type { EngineExports } from '../module.ts'
 /** A function that takes a record's address and a range of its units. */
 export type StepFunction = (record: number, first: number, last: number) => void
 
-/** Words of a step in a list. `function`: a function's number, or ENGINE_OP. */
-export const STEP_ENTRY = { function: 0, record: 1, units: 2 } as const
-export const STEP_ENTRY_WORDS = 3
+/**
+ * Words of a step in a list. `function`: a function's number, or ENGINE_OP. `alone`: 1 for a function whose
+ * units the first thread runs alone, because sharing them would take longer than that saves.
+ */
+export const STEP_ENTRY = { function: 0, record: 1, units: 2, alone: 3 } as const
+export const STEP_ENTRY_WORDS = 4
 export const ENGINE_OP = -1
 
 /** The addresses of the data that the threads of a run share, and of one thread's list. */
@@ -48,11 +51,19 @@ export function runSteps(
       continue
     }
     const units = words[entry + STEP_ENTRY.units]!
-    const part = Math.ceil(units / (PARTS * threads))
-    for (;;) {
-      const first = Atomics.add(words, claims / 4 + step, part)
-      if (first >= units) break
-      functions[number]!(record, first, Math.min(units, first + part))
+    const isAlone = words[entry + STEP_ENTRY.alone] === 1
+    if (isAlone) {
+      if (thread === 0) functions[number]!(record, 0, units)
+      // The threads meet only after the last of several such steps.
+      const next = entry + STEP_ENTRY_WORDS + STEP_ENTRY.alone
+      if (step + 1 < count && words[next] === 1) continue
+    } else {
+      const part = Math.ceil(units / (PARTS * threads))
+      for (;;) {
+        const first = Atomics.add(words, claims / 4 + step, part)
+        if (first >= units) break
+        functions[number]!(record, first, Math.min(units, first + part))
+      }
     }
     if (!meet(barrier)) return false
   }

@@ -8,7 +8,7 @@ import type { Pool } from '../pool.ts'
 import { writeRecord } from '../write-plan.ts'
 import type { Arena, Ptr } from './arena.ts'
 
-export interface KvShiftOptions {
+interface KvShiftOptions {
   readonly pool: Pool
   readonly arena: Arena
   readonly plan: Plan

@@ -59,7 +59,7 @@ export function measureRate(
   }
   writeRecord(arena, record, { name: 'linear_w4a8_g32', label: 'measure', fields }, () => 0)
   const run = (): void => void engine.run(sync, record, step, 0, 1, 0, 1)
-  // For the first touch of the memory, and for code that is not optimised yet.
+  // Warms up: touches the memory for the first time, and lets the engine optimise the code.
   arena.u8.fill(0, w, w + bytes)
   run()
   let best = 0
@@ -74,7 +74,7 @@ export function measureRate(
     }
     best = Math.max(best, (runs * bytes) / Math.max(spent, LEAST_MS))
   }
-  // Fresh memory is zero, which its next user relies on.
+  // The next user of this memory relies on its being zero.
   arena.u8.fill(0, mark, arena.mark())
   arena.reset(mark)
   return best

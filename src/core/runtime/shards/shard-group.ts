@@ -11,7 +11,7 @@ const TIMEOUT_MS = 15_000
 /** Number of rounds in a measurement. In the first ones, the code is still slow. */
 const MEETINGS = 41
 
-export interface ShardGroupOptions {
+interface ShardGroupOptions {
   readonly module: WebAssembly.Module
   readonly startWorker: () => ComputePort
   /** How long a worker may take to start or to answer. Default: 15 s. */

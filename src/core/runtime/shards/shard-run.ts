@@ -7,7 +7,7 @@ import type { Arena, Ptr } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'
 import type { WrittenPlan } from '../write-plan.ts'
 
-/** Together they take about a millisecond. During longer waits, the core is free for other work. */
+/** These tasks take about a millisecond in total. During longer waits, the core is free for other work. */
 const MAX_TASKS = 40
 
 interface TaskScheduler {

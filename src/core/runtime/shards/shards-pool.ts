@@ -12,15 +12,15 @@ import { stateTables, stepWords } from './step-mirror.ts'
  */
 const PATIENCE_SECONDS = 20
 
-export interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
+interface ShardsPoolOptions extends Omit<ShardRunOptions, 'send' | 'shard' | 'shards'> {
   readonly group: ShardGroup
   /** Called once when a shard dies, also between steps. */
   readonly onDeath?: ((error: HalfbyteError) => void) | undefined
 }
 
 /**
- * For pages that cannot share memory. Every shard runs its own plan, and rows travel in messages. Runs only
- * one plan.
+ * A pool for pages that cannot share memory. Every shard runs its own plan, and rows travel in messages. It
+ * always runs the plan in its options.
  */
 export class ShardsPool implements AsyncPool {
   readonly threads: number

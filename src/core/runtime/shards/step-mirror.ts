@@ -20,7 +20,7 @@ const blocksOf = (position: number, rows: number): number => Math.ceil((position
  * Tables of each sequence: one per group of keys and values, then the slab of recurrent layers in place of a
  * table.
  */
-export interface StateTables {
+interface StateTables {
   readonly groups: number
   readonly slabs: number
 }
@@ -70,7 +70,7 @@ export function stepWords(
   return words
 }
 
-export type MirrorCapacity = ShardLayout & StateTables & StepCapacity
+type MirrorCapacity = ShardLayout & StateTables & StepCapacity
 
 /** Writes the steps of another memory to this one. */
 export class StepMirror {

@@ -2,25 +2,26 @@
 //
 // A page that takes too much memory is killed and cannot report it. So each load writes a mark to
 // localStorage, which takes effect at once. The load erases it when it ends, successfully or not, and the
-// page does when it is left in the usual way. A Web Lock distinguishes a load that is still running in
+// page erases it when it is closed or left normally. A Web Lock distinguishes a load that is still running in
 // another tab from one that was killed.
 
 import type { HalfbyteError } from '../../base/errors.ts'
 import { randomId } from '../../base/values.ts'
 import { fileName, isFileOf } from '../address.ts'
-import { Opfs, type StoredFile } from './opfs.ts'
+import type { Device } from './device.ts'
+import { ModelStore, type StoredFile } from './model-store.ts'
 import type { LostBytes } from './part-file.ts'
 
 /** Records that all stored files of `address` match the hashes in them. Never rejects. */
-export async function trust(address: string): Promise<void> {
+export async function trust(address: string, device?: Device): Promise<void> {
   try {
-    const store = await Opfs.open()
+    const store = await ModelStore.open(device)
     const isOfModel = isFileOf(address)
     for (const { url, isComplete } of (await store?.list()) ?? []) {
       if (isComplete && isOfModel(url)) await store?.noteChecked(url)
     }
   } catch {
-    // If this fails, the next load compares them again.
+    // If this fails, the next load compares the files again.
   }
 }
 
@@ -32,12 +33,16 @@ const SUSPICIOUS: ReadonlySet<string> = new Set(['integrity', 'format', 'archite
  * server, and data that does not match its hash is downloaded again. Errors that are not about the data have
  * no effect. Never rejects.
  */
-export async function distrust(address: string, { code, detail }: HalfbyteError): Promise<void> {
+export async function distrust(
+  address: string,
+  { code, detail }: HalfbyteError,
+  device?: Device,
+): Promise<void> {
   // By now the server may have a file that this release can read.
   const isUnread = code === 'unsupported' && detail['file'] !== undefined
   if (!SUSPICIOUS.has(code) && !isUnread) return
   try {
-    const store = await Opfs.open()
+    const store = await ModelStore.open(device)
     const isOfModel = isFileOf(address)
     const files = ((await store?.list()) ?? []).filter(({ url, isComplete }) => isComplete && isOfModel(url))
     const named = files.filter(({ url }) => fileName(url) === detail['file'])
@@ -56,12 +61,12 @@ export async function distrust(address: string, { code, detail }: HalfbyteError)
 const byUrl = (a: StoredFile, b: StoredFile): number => (a.url < b.url ? -1 : 1)
 
 /** A mark, and the key under which it is stored. */
-export interface LoadMark<T> {
+interface LoadMark<T> {
   readonly key: string
   readonly note: T
 }
 
-export interface OpenMark<T> {
+interface OpenMark<T> {
   /** Adds information about the load to the mark. */
   update(note: T): void
   /** Erases the mark. */

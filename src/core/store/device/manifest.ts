@@ -1,4 +1,5 @@
-// The manifest of a stored file: the JSON beside its bytes that describes their state, and its transitions.
+// The manifest of a stored file: the JSON file next to its bytes that describes their state, and its
+// transitions.
 //
 //             fill              complete            trust
 //   absent ---------> partial ------------> stored --------> checked
@@ -10,8 +11,8 @@
 //             stored (missing.ts).
 //   partial   <name>.part and <name>.bin: a download that has not ended (part-file.ts). The next
 //             load asks the server whether the file is still the same and fetches the chunks without a sum.
-//   stored    <name>.json and <name>.bin: every byte came. Each load compares a chunk with its sum before it
-//             uses a byte of it (stored-source.ts).
+//   stored    <name>.json and <name>.bin: all bytes arrived. Each load compares a chunk with its sum before
+//             it uses a byte of it (stored-source.ts).
 //   checked   As stored, with `isChecked`: the bytes matched the hashes in the file. Loads do not compute
 //             these again.
 //
@@ -28,6 +29,7 @@ import { isCount } from '../../base/values.ts'
 import { fileKey, readFields } from './notes.ts'
 import type { Version } from './part-file.ts'
 import { CHUNK_BYTES, isSums, type Sums } from './sums.ts'
+import type { Folder } from './sync-file.ts'
 
 /** Written after the file's last byte: a file without its manifest never counts as complete. */
 export interface Manifest extends Version {
@@ -43,7 +45,7 @@ export interface Manifest extends Version {
   readonly isChecked?: boolean
   /** Checksums of the bytes that were written. */
   readonly sums: Sums
-  /** Same as in its journal. */
+  /** See `isDoubted` of the journal. */
   readonly isDoubted?: boolean | undefined
   /** Whether the load recorded which files the folder lacks. Earlier releases did not. */
   readonly knowsMissing?: boolean
@@ -57,10 +59,7 @@ export const asChecked = (manifest: Manifest): Manifest => ({
 })
 
 /** Undefined if there is no manifest or it belongs to another file. */
-export async function readManifest(
-  folder: FileSystemDirectoryHandle,
-  name: string,
-): Promise<Manifest | undefined> {
+export async function readManifest(folder: Folder, name: string): Promise<Manifest | undefined> {
   const fields = await readFields(folder, `${name}.json`)
   const { url, size, etag, used, turn, isChecked, isDoubted, sums, knowsMissing } = fields
   const isWhole =
@@ -84,10 +83,7 @@ export async function readManifest(
 export const missingNote = (url: string) => ({ url, isMissing: true })
 
 /** The URL of a file that its server lacked; undefined if that is not recorded. */
-export async function readMissing(
-  folder: FileSystemDirectoryHandle,
-  name: string,
-): Promise<string | undefined> {
+export async function readMissing(folder: Folder, name: string): Promise<string | undefined> {
   const { url, isMissing } = await readFields(folder, `${name}.json`)
   return typeof url === 'string' && isMissing === true && (await fileKey(url)) === name ? url : undefined
 }

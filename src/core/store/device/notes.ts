@@ -3,13 +3,13 @@
 
 import { parseJson } from '../../base/json.ts'
 import { sha256 } from '../../base/sha256.ts'
-import { openSyncFile, writeJson } from './sync-file.ts'
+import { type EntryFile, type Folder, openSyncFile, writeJson } from './sync-file.ts'
 
 /**
  * Opens a folder. Undefined if there is no such storage or the browser denies it (private windows, pages
  * without TLS).
  */
-export async function openFolder(name: string): Promise<FileSystemDirectoryHandle | undefined> {
+export async function openFolder(name: string): Promise<Folder | undefined> {
   try {
     const root = await navigator.storage.getDirectory()
     return await root.getDirectoryHandle(name, { create: true })
@@ -23,7 +23,7 @@ export const fileKey = async (text: string): Promise<string> =>
   (await sha256(new TextEncoder().encode(text))).slice(0, 32)
 
 /** Returns undefined if the file does not exist. */
-export async function readFile(folder: FileSystemDirectoryHandle, entry: string): Promise<File | undefined> {
+export async function readFile(folder: Folder, entry: string): Promise<EntryFile | undefined> {
   try {
     return await (await folder.getFileHandle(entry)).getFile()
   } catch {
@@ -32,10 +32,7 @@ export async function readFile(folder: FileSystemDirectoryHandle, entry: string)
 }
 
 /** The unvalidated fields of a JSON file. A missing, incomplete or invalid file has no fields. */
-export async function readFields(
-  folder: FileSystemDirectoryHandle,
-  entry: string,
-): Promise<Readonly<Record<string, unknown>>> {
+export async function readFields(folder: Folder, entry: string): Promise<Readonly<Record<string, unknown>>> {
   try {
     return Object(parseJson((await (await readFile(folder, entry))?.text()) ?? ''))
   } catch {

@@ -1,4 +1,4 @@
-// A file in the origin's private file system that is written in place and can be resumed.
+// A file of a store that is written in place and can be resumed.
 //
 //   <name>.bin    the bytes; only those of finished chunks are valid
 //   <name>.part   the journal: the file's version and the sums of finished chunks, written after their bytes
@@ -6,9 +6,11 @@ import { isCount } from '../../base/values.ts'
 import { fileKey, readFields } from './notes.ts'
 import { addSum, CHUNK_BYTES, chunkBytes, damagedChunks, isSums, type Sums } from './sums.ts'
 import {
-  checkQuota,
+  checkRoom,
+  type Folder,
   full,
   openSyncFile,
+  type Room,
   type SyncFile,
   writeAll,
   writeError,
@@ -29,7 +31,7 @@ export interface PartialFile {
   readonly version: Version | undefined
   /** Whether chunk `index` is complete. */
   has(index: number): boolean
-  /** Forgets all bytes; later bytes belong to `version`. Size 0 means unknown. Throws `storage-full`. */
+  /** Discards all bytes; later bytes belong to `version`. Size 0 means unknown. Throws `storage-full`. */
   begin(version: Version): Promise<void>
   /** Throws `storage-full`. */
   write(offset: number, bytes: Uint8Array): void
@@ -38,7 +40,7 @@ export interface PartialFile {
 }
 
 /** The journal as JSON. */
-export interface Journal extends Version {
+interface Journal extends Version {
   readonly url: string
   /** By chunk; null for a missing one. */
   readonly sums: Sums
@@ -54,7 +56,7 @@ export interface LostBytes {
 
 /** A file for one transfer. */
 export interface StoredPart extends PartialFile {
-  /** Same as in the journal. */
+  /** See `isDoubted` of the journal. */
   readonly isDoubted?: boolean | undefined
   /** Call after a successful transfer. Makes the file `size` bytes long, closes it and returns its sums. */
   complete(size: number): Sums
@@ -66,27 +68,25 @@ export class PartFile implements StoredPart {
   readonly #url: string
   readonly #bytes: SyncFile
   readonly #journal: SyncFile
+  readonly #room: Room
   #version: Version | undefined
   /** Sums of the finished chunks. */
   #sums: (number | null)[] = []
   /** Sum of the bytes written so far, for each chunk. */
   readonly #running: number[] = []
-  /** Free bytes that the browser reported, for files of unknown size. */
-  #room = Number.POSITIVE_INFINITY
+  /** Free bytes that the room reported, for files of unknown size. */
+  #free = Number.POSITIVE_INFINITY
   isDoubted: boolean | undefined
 
-  private constructor(url: string, bytes: SyncFile, journal: SyncFile) {
+  private constructor(url: string, bytes: SyncFile, journal: SyncFile, room: Room) {
     this.#url = url
+    this.#room = room
     this.#bytes = bytes
     this.#journal = journal
   }
 
   /** Resumes the file of an earlier visit. Returns undefined if the browser cannot write in place. */
-  static async open(
-    folder: FileSystemDirectoryHandle,
-    name: string,
-    url: string,
-  ): Promise<StoredPart | undefined> {
+  static async open(folder: Folder, name: string, url: string, room: Room): Promise<StoredPart | undefined> {
     const left = await readJournal(folder, name)
     let bytes: SyncFile | undefined
     let journal: SyncFile | undefined
@@ -95,13 +95,13 @@ export class PartFile implements StoredPart {
       journal = bytes && (await openSyncFile(folder, `${name}.part`))
     } catch (cause) {
       bytes?.close()
-      return new FullDisk(cause)
+      return new FullDisk(cause, room)
     }
     if (bytes === undefined || journal === undefined) {
       bytes?.close()
       return undefined
     }
-    const file = new PartFile(url, bytes, journal)
+    const file = new PartFile(url, bytes, journal, room)
     if (left !== undefined && bytes.getSize() === left.size) {
       file.#version = { size: left.size, etag: left.etag }
       file.#sums = [...left.sums]
@@ -127,14 +127,15 @@ export class PartFile implements StoredPart {
     this.#sums = Array(chunksOf(version)).fill(null)
     this.#note()
     this.#attempt(() => this.#bytes.truncate(0))
-    const free = await checkQuota(version.size)
-    this.#room = version.size > 0 ? Number.POSITIVE_INFINITY : free
+    const free = await checkRoom(version.size, this.#room)
+    this.#free = version.size > 0 ? Number.POSITIVE_INFINITY : free
     this.#attempt(() => this.#bytes.truncate(version.size))
     this.#note()
   }
 
   write(offset: number, bytes: Uint8Array): void {
-    if (offset + bytes.byteLength > this.#room) throw full(offset + bytes.byteLength, this.#room)
+    const end = offset + bytes.byteLength
+    if (end > this.#free) throw full(end, this.#free, this.#room)
     this.#attempt(() => writeAll(this.#bytes, bytes, offset))
     for (let at = 0; at < bytes.byteLength; ) {
       const index = Math.floor((offset + at) / CHUNK_BYTES)
@@ -184,7 +185,7 @@ export class PartFile implements StoredPart {
     try {
       work()
     } catch (cause) {
-      throw writeError(this.#version?.size ?? 0, cause)
+      throw writeError(this.#version?.size ?? 0, cause, this.#room)
     }
   }
 }
@@ -198,7 +199,7 @@ const HEADER_BYTES = 4 * CHUNK_BYTES
  * the whole file if fetching the header again did not help.
  */
 export async function reopen(
-  folder: FileSystemDirectoryHandle,
+  folder: Folder,
   name: string,
   { url, size, etag, sums, isDoubted }: Journal,
   lost?: LostBytes,
@@ -222,9 +223,11 @@ export async function reopen(
 class FullDisk implements StoredPart {
   readonly version = undefined
   readonly #cause: unknown
+  readonly #room: Room
 
-  constructor(cause: unknown) {
+  constructor(cause: unknown, room: Room) {
     this.#cause = cause
+    this.#room = room
   }
 
   has(): boolean {
@@ -232,11 +235,11 @@ class FullDisk implements StoredPart {
   }
 
   async begin({ size }: Version): Promise<void> {
-    throw writeError(size, this.#cause)
+    throw writeError(size, this.#cause, this.#room)
   }
 
   write(): void {
-    throw writeError(0, this.#cause)
+    throw writeError(0, this.#cause, this.#room)
   }
 
   finish(): boolean {
@@ -244,7 +247,7 @@ class FullDisk implements StoredPart {
   }
 
   complete(): Sums {
-    throw writeError(0, this.#cause)
+    throw writeError(0, this.#cause, this.#room)
   }
 
   close(): void {}
@@ -252,7 +255,7 @@ class FullDisk implements StoredPart {
 
 /** The bytes that an unfinished download has stored, and its total; undefined if there is none. */
 export async function partialProgress(
-  folder: FileSystemDirectoryHandle,
+  folder: Folder,
   name: string,
 ): Promise<{ readonly url: string; readonly loaded: number; readonly total: number } | undefined> {
   const journal = await readJournal(folder, name)
@@ -265,7 +268,7 @@ export async function partialProgress(
   return { url, loaded, total }
 }
 
-async function readJournal(folder: FileSystemDirectoryHandle, name: string): Promise<Journal | undefined> {
+async function readJournal(folder: Folder, name: string): Promise<Journal | undefined> {
   const { url, size, etag, sums, isDoubted } = await readFields(folder, `${name}.part`)
   const isWhole =
     typeof url === 'string' &&

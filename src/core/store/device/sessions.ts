@@ -13,7 +13,15 @@ import { dateNow } from '../../base/time/clocks.ts'
 import { isCount } from '../../base/values.ts'
 import { alone, fileKey, openFolder, readFields, readFile } from './notes.ts'
 import { storedSource } from './stored-source.ts'
-import { checkQuota, openSyncFile, type Purpose, writeAll, writeError } from './sync-file.ts'
+import {
+  BROWSER_ROOM,
+  checkRoom,
+  type Folder,
+  openSyncFile,
+  type Purpose,
+  writeAll,
+  writeError,
+} from './sync-file.ts'
 
 /** A session that `store` has saved on this device. */
 export interface StoredSession {
@@ -38,9 +46,9 @@ const SESSION: Purpose = { what: 'the session needs', instead: 'remove a stored 
 
 /** Sessions in the origin's private file system. Writing works only in workers. */
 export class SessionStore {
-  readonly #folder: FileSystemDirectoryHandle
+  readonly #folder: Folder
 
-  private constructor(folder: FileSystemDirectoryHandle) {
+  private constructor(folder: Folder) {
     this.#folder = folder
   }
 
@@ -61,7 +69,7 @@ export class SessionStore {
       const old = await this.#bases(key)
       const base = `${key}-${turnOf(old[0] ?? '') + 1}`
       try {
-        await checkQuota(bytes, SESSION)
+        await checkRoom(bytes, BROWSER_ROOM, SESSION)
         const size = await this.#write(`${base}.bin`, pieces, bytes)
         const manifest: StoredSession = { name, size, saved: dateNow() }
         const json = new TextEncoder().encode(JSON.stringify(manifest))
@@ -85,7 +93,7 @@ export class SessionStore {
     const key = await fileKey(name)
     const find = async () => {
       for (const base of await this.#bases(key)) {
-        // Its blocks have their own checksums.
+        // The session's blocks have their own checksums.
         const open = async () =>
           storedSource(name, await this.#folder.getFileHandle(`${base}.bin`), { sums: [], isChecked: true })
         // Each of these calls is slow in browsers.
@@ -126,7 +134,7 @@ export class SessionStore {
       try {
         return await work()
       } catch (cause) {
-        throw writeError(Math.max(size, bytes), cause, SESSION)
+        throw writeError(Math.max(size, bytes), cause, BROWSER_ROOM, SESSION)
       }
     }
     const file = await attempt(() => openSyncFile(this.#folder, entry))
@@ -186,7 +194,7 @@ export class SessionStore {
     return isWhole ? { name, size, saved } : undefined
   }
 
-  /** The manifests go first: without them the files do not exist. */
+  /** The manifests are removed first: without them the files do not exist. */
   async #removeAll(bases: readonly string[]): Promise<void> {
     for (const ending of ['json', 'bin']) {
       for (const base of bases) await this.#folder.removeEntry(`${base}.${ending}`).catch(() => undefined)

@@ -123,7 +123,7 @@ test('a file that is invalid even with a new header is downloaded again complete
     chunks.push(asked().length)
   }
   expect(chunks).toEqual([4, 17, 4])
-  // A file that has been read successfully meanwhile can be distrusted again.
+  // A file that has since been read successfully can become suspect again.
   await trust(url)
   await doubt()
   expect(await isRight()).toBe(true)

@@ -4,12 +4,12 @@ import { type ByteSource, blobSource, filledSource, readInto } from '../../base/
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Manifest } from './manifest.ts'
 import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
-import { openSyncReader, type SyncReader } from './sync-file.ts'
+import { type FolderEntry, openSyncReader, type SyncReader } from './sync-file.ts'
 
 /** Reads throw `integrity`, with the byte range, for a chunk that does not match its sum. */
 export async function storedSource(
   name: string,
-  handle: FileSystemFileHandle,
+  handle: FolderEntry,
   { sums, isChecked }: Pick<Manifest, 'sums' | 'isChecked'>,
 ): Promise<ByteSource> {
   const reader = await openSyncReader(handle)

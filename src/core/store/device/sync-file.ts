@@ -1,49 +1,72 @@
-// Writes files in the origin's private file system in place, in workers. A full disk causes a typed error.
+// Writes the files of a store in place, in workers and in Node. A full disk causes a typed error.
 
 import { HalfbyteError } from '../../base/errors.ts'
+
+/** What keeps files, with its free space and its names in error messages. */
+export interface Room {
+  /** Who has the space, for example `the browser`. */
+  readonly name: string
+  /** What fails when a write fails, for example `the browser's storage`. */
+  readonly storage: string
+  /** What a user can do about a model that does not fit. */
+  readonly instead: string
+  /** Infinity if unknown. */
+  freeBytes(): Promise<number>
+}
+
+export const BROWSER_ROOM: Room = {
+  name: 'the browser',
+  storage: "the browser's storage",
+  instead: 'remove a stored model or load without storing',
+  async freeBytes() {
+    // Safari 16 has the file system but no estimate.
+    const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
+    return quota === undefined || usage === undefined ? Number.POSITIVE_INFINITY : quota - usage
+  },
+}
 
 /** The purpose of the space, for error messages. */
 export interface Purpose {
   readonly what: string
-  readonly instead: string
+  /** Default: the room's own advice. */
+  readonly instead?: string
 }
 
-const MODEL: Purpose = { what: 'the model needs', instead: 'remove a stored model or load without storing' }
+const MODEL: Purpose = { what: 'the model needs' }
 
-/** Free bytes, as reported by the browser. Throws `storage-full` if `size` more do not fit. */
-export async function checkQuota(size: number, purpose = MODEL): Promise<number> {
-  // Safari 16 has the file system but no estimate.
-  const { quota, usage } = (await navigator.storage.estimate?.()) ?? {}
-  const free = quota === undefined || usage === undefined ? Number.POSITIVE_INFINITY : quota - usage
+/** Free bytes. Throws `storage-full` if `size` more do not fit. */
+export async function checkRoom(size: number, room: Room, purpose = MODEL): Promise<number> {
+  const free = await room.freeBytes()
   if (size <= free) return free
-  throw full(size, free, undefined, purpose)
+  throw full(size, free, room, { purpose })
 }
 
 /** The error for a failed write: `storage-full`, or `internal` if lack of space was not the reason. */
-export function writeError(size: number, cause: unknown, purpose = MODEL): HalfbyteError {
+export function writeError(size: number, cause: unknown, room: Room, purpose = MODEL): HalfbyteError {
   if (cause instanceof Error && cause.name === 'QuotaExceededError')
-    return full(size, undefined, cause, purpose)
+    return full(size, undefined, room, { cause, purpose })
   const why = cause instanceof Error ? `${cause.name}: ${cause.message}` : String(cause)
   return new HalfbyteError(
     'internal',
-    `the browser's storage failed (${why}); load it again or without storing`,
+    `${room.storage} failed (${why}); load it again or without storing`,
     {},
     { cause },
   )
 }
 
-/** `size` is 0 if the server did not report it; `free` is absent if the browser did not report it. */
+/** `size` is 0 if the server did not report it; `free` is undefined if the room did not report it. */
 export function full(
   size: number,
   free: number | undefined,
-  cause?: unknown,
-  { what, instead }: Purpose = MODEL,
+  { name, instead: advice }: Room,
+  { cause, purpose = MODEL }: { readonly cause?: unknown; readonly purpose?: Purpose } = {},
 ): HalfbyteError {
+  const { what, instead = advice } = purpose
   const need = size > 0 ? `${what} ${size} bytes of storage` : `${what} storage`
-  const room = free === undefined ? 'the browser has no space for it' : `the browser has space for ${free}`
+  const space = free === undefined ? `${name} has no space for it` : `${name} has space for ${free}`
   return new HalfbyteError(
     'storage-full',
-    `${need} but ${room}; ${instead}`,
+    `${need} but ${space}; ${instead}`,
     { size, ...(free !== undefined && { free }) },
     { cause },
   )
@@ -69,16 +92,34 @@ export interface SyncReader {
   close(): void
 }
 
+/** What is known of a file without opening it for writing. */
+export type EntryFile = Pick<File, 'size' | 'lastModified' | 'text' | 'slice'>
+
+/** Browsers' `FileSystemFileHandle`. */
+export interface FolderEntry {
+  getFile(): Promise<EntryFile>
+  /** Absent where nothing can be written in place, such as outside of workers. */
+  createSyncAccessHandle?(options?: { readonly mode: string }): Promise<SyncFile & { readonly mode?: string }>
+}
+
+/** The part of browsers' `FileSystemDirectoryHandle` that stores use. */
+export interface Folder {
+  keys(): AsyncIterable<string>
+  getFileHandle(name: string, options?: { readonly create?: boolean }): Promise<FolderEntry>
+  removeEntry(name: string): Promise<void>
+  /**
+   * Replaces a file in one step, where processes could otherwise write it at the same time. Absent where only
+   * one writer can open a file.
+   */
+  replace?(name: string, text: string): Promise<void>
+}
+
 /** Undefined if the browser has no such handles, or only exclusive ones. */
-export async function openSyncReader(handle: FileSystemFileHandle): Promise<SyncReader | undefined> {
+export async function openSyncReader(handle: FolderEntry): Promise<SyncReader | undefined> {
   try {
-    const reader = await (
-      handle as unknown as {
-        createSyncAccessHandle(options: object): Promise<SyncReader & { readonly mode?: string }>
-      }
-    ).createSyncAccessHandle({ mode: 'read-only' })
-    if (reader.mode === 'read-only') return reader
-    reader.close()
+    const reader = await handle.createSyncAccessHandle?.({ mode: 'read-only' })
+    if (reader?.mode === 'read-only') return reader
+    reader?.close()
   } catch {
     // This is not a worker, or a tab is writing the file. A File works in both cases.
   }
@@ -93,17 +134,11 @@ const LOCKED_WAIT_MS = 100
  * Creates the file if there is none. Undefined if the browser or the page cannot write in place. Throws a
  * DOMException `QuotaExceededError` if there is no room even for an empty file.
  */
-export async function openSyncFile(
-  folder: FileSystemDirectoryHandle,
-  entry: string,
-): Promise<SyncFile | undefined> {
+export async function openSyncFile(folder: Folder, entry: string): Promise<SyncFile | undefined> {
   for (let attempt = 1; ; attempt++) {
     try {
       const file = await folder.getFileHandle(entry, { create: true })
-      // TypeScript's DOM library omits worker-only methods.
-      return await (
-        file as unknown as { createSyncAccessHandle(): Promise<SyncFile> }
-      ).createSyncAccessHandle()
+      return await file.createSyncAccessHandle?.()
     } catch (error) {
       const { name } = error as Error
       if (name === 'QuotaExceededError') throw error

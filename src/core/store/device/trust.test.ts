@@ -4,8 +4,8 @@ import { expect, test } from 'vitest'
 import { type ErrorCode, type ErrorDetail, HalfbyteError } from '../../base/errors.ts'
 import { memoryStorage } from '../testing/memory-folders.ts'
 import { distrust } from './load-marks.ts'
+import { ModelStore } from './model-store.ts'
 import { fileKey } from './notes.ts'
-import { Opfs } from './opfs.ts'
 import { CHUNK_BYTES } from './sums.ts'
 
 const URL = 'https://example.org/a.hbm'
@@ -17,7 +17,7 @@ async function isKept(code: ErrorCode, detail: ErrorDetail): Promise<boolean> {
   folder.put(`${name}.bin`, 'four')
   folder.put(`${name}.json`, JSON.stringify({ url: URL, size: 4, etag: '', used: 7 }))
   await distrust(URL, new HalfbyteError(code, 'a sentence', detail))
-  const store = (await Opfs.open())!
+  const store = (await ModelStore.open())!
   const found = await store.find(URL)
   if (found === undefined) expect(await store.list()).toMatchObject([{ url: URL, isComplete: false }])
   return found !== undefined

@@ -1,8 +1,8 @@
 // Tests storing models. In: storage in memory, with the test's own locks and quota. Out: the order of writes,
 // the locks, and the remaining files.
 import { beforeEach, describe, expect, test, vi } from 'vitest'
+import { ModelStore } from '../device/model-store.ts'
 import { deviceNotes, fileKey } from '../device/notes.ts'
-import { Opfs } from '../device/opfs.ts'
 import type { StoredPart } from '../device/part-file.ts'
 import { CHUNK_BYTES } from '../device/sums.ts'
 import { openSyncReader, type SyncFile, writeAll } from '../device/sync-file.ts'
@@ -13,11 +13,11 @@ const BYTES = new Uint8Array(2.5 * CHUNK_BYTES).map((_, at) => at & 255)
 const VERSION = { size: BYTES.length, etag: '"1"' }
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
-let store: Opfs
+let store: ModelStore
 let name: string
 beforeEach(async () => {
   folder = memoryStorage()('halfbyte-models')
-  store = (await Opfs.open())!
+  store = (await ModelStore.open())!
   name = await fileKey(URL)
 })
 

@@ -46,7 +46,7 @@ test('a server without ranges is read from the start, and only as far as needed'
   expect(server.requests).toHaveLength(1)
 })
 
-test('a body that ends before its header is a typed error', async () => {
+test('a body that ends before its header causes a typed error', async () => {
   server.behaviour = { ranges: false, cutAfter: 1000 }
   const { sources, close } = await peek('large.gguf')
   await expect(sources[0]?.read(0, 2000)).rejects.toMatchObject({ code: 'network' })

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../base/errors.ts'
 import { GRAPH_FOLDER, type GraphFiles } from '../../formats/names/graph-files.ts'
 import type { Place } from '../../formats/names/named-files.ts'
 import { fileName, type RemoteFile } from '../address.ts'
-import { Opfs, type StoredFile } from '../device/opfs.ts'
+import { ModelStore, type StoredFile } from '../device/model-store.ts'
 import { hubHeaders, WEIGHTS } from '../hub.ts'
 import { mendedSource } from '../mended.ts'
 import { absenceOf, lostError } from '../missing.ts'
@@ -24,7 +24,7 @@ export interface Peeked {
   close(): Promise<void>
 }
 
-export type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
+type PeekOptions = Omit<OpenOptions, 'onProgress' | 'stallMs'>
 
 /** A header takes about 100 KB without a vocabulary, and a few MB with one. */
 const BLOCK_BYTES = 512 << 10
@@ -37,7 +37,7 @@ const CONFIG = /(^|\/)(config\.json|model\.safetensors\.index\.json)$/
  * Stores nothing. Throws the same errors as `openAddress`, and `unsupported` for a server that sends no size.
  */
 export async function peekAddress(address: Place, options: PeekOptions = {}): Promise<Peeked> {
-  const store = options.cache === 'none' ? undefined : await Opfs.open()
+  const store = options.cache === 'none' ? undefined : await ModelStore.open(options.device)
   const known = (await store?.known()) ?? []
   const streams: Beginning[] = []
   const opened: ByteSource[] = []

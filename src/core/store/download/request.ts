@@ -288,8 +288,8 @@ export async function* pieces(
 const PIECE_BYTES = 256 << 10
 
 /**
- * Reads into one reused buffer if the browser can. Otherwise a download leaves as much garbage as it has
- * bytes.
+ * Reads into one reused buffer if the browser can. Otherwise a download leaves as many bytes of garbage as it
+ * receives.
  */
 function openReader(body: ReadableStream<Uint8Array>, spare: ArrayBuffer[]) {
   let reader: ReadableStreamBYOBReader

@@ -51,7 +51,7 @@ test('delays double up to 30 s, and the error is thrown after the last attempt',
   ])
 })
 
-test('an address that has never answered is abandoned within 2 s; one that has answered is retried as usual', async () => {
+test('an address that has never answered is abandoned within 2 s; one that has answered gets every attempt', async () => {
   const error = broken()
   const throwing = (thrown: Error) => () => {
     throw thrown

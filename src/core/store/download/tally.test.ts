@@ -78,7 +78,7 @@ test('bytes from an earlier visit count as loaded, but not for the rate', () => 
   expect(last()).toMatchObject({ bytesPerSecond: 10, secondsLeft: 9 })
 })
 
-test('files that have not started count as much as the longest started one', () => {
+test('files that have not started are assumed to be as long as the longest one that has', () => {
   const { tally, at, last } = counted()
   tally.left = 2
   const file = tally.file()

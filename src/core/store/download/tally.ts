@@ -5,7 +5,9 @@ import type { Retry } from './retry.ts'
 /** Progress of a download, in bytes. `total` is 0 if the server does not report it. */
 export interface DownloadProgress {
   readonly phase: 'download'
+  /** Bytes received so far, including those already on this device. */
   readonly loaded: number
+  /** Bytes of all files; 0 if the server does not report the size. */
   readonly total: number
   /** True if every byte came from this device. */
   readonly cached: boolean

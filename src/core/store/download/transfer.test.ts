@@ -328,7 +328,7 @@ describe('a server without ranges', () => {
   })
 })
 
-test('for a complete file, the byte that checks its version has the usual time limit of a body', async () => {
+test('for a complete file, the byte that checks its version has the same time limit as any body', async () => {
   const version = await bring()
   Object.assign(server.behaviour, { stalls: true, stallsAfter: 0 })
   server.requests.length = 0

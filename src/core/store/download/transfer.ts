@@ -23,7 +23,7 @@ import { type RetryOptions, retrying } from './retry.ts'
 /** Browsers allow six connections to an HTTP/1.1 server, and the page may need some. */
 const CONNECTIONS = 4
 
-export interface TransferOptions extends RetryOptions, RequestOptions {
+interface TransferOptions extends RetryOptions, RequestOptions {
   /**
    * Called with the stored bytes, including those of earlier visits. `total` is 0 if the server does not send
    * it.
@@ -105,7 +105,7 @@ class Transfer {
 
   async #bring(): Promise<Version | undefined> {
     const first = this.#firstMissing()
-    // If the file is complete and its server names versions, one byte shows whether the file is unchanged.
+    // If the file is complete and its server states versions, one byte shows whether the file is unchanged.
     const isPeek = first === undefined && this.#file.version?.etag !== ''
     const index = first ?? 0
     const opening = await this.#retry(() => this.#open(index, isPeek ? 1 : CHUNK_BYTES), true)
@@ -139,7 +139,7 @@ class Transfer {
   }
 
   /**
-   * Reads the byte of a version check, with the usual time limit of a body. The headers are enough, so the
+   * Reads the byte of a version check, with the same time limit as any body. The headers are enough, so the
    * byte may be missing.
    */
   async #readPeek(response: Response): Promise<void> {

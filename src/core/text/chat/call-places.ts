@@ -4,7 +4,7 @@ import { GivenArguments } from '../jinja/values.ts'
 import type { Tokenizer } from '../tokenize/tokenizer.ts'
 import { type ChatMessage, type ChatTemplate, PROBE, promptOf } from './chat-template.ts'
 
-export interface CallPlaces {
+interface CallPlaces {
   readonly writesCalls: boolean
   readonly writesResults: boolean
 }

@@ -66,7 +66,7 @@ describe('gemma2, gemma3', () => {
 })
 
 describe('qwen3, qwen3moe', () => {
-  /** Earlier thoughts are left out; with thinking off, an empty block is written for the model. */
+  /** Earlier thoughts are omitted; with thinking off, an empty block is written for the model. */
   const QWEN3 =
     "{%- if tools %}{{- '<|im_start|>system\n' }}{%- if messages[0].role == 'system' %}{{- messages[0].content + '\n\n' }}{%- endif %}" +
     "{{- '# Tools\n\n<tools>' }}{%- for tool in tools %}{{- '\n' }}{{- tool | tojson }}{%- endfor %}{{- '\n</tools><|im_end|>\n' }}" +
@@ -97,7 +97,7 @@ describe('qwen3, qwen3moe', () => {
       '<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\nhi<|im_end|>\n' +
         '<|im_start|>user\nagain<|im_end|>\n<|im_start|>assistant\n',
     )
-    // While tools answer, the thoughts that led to the calls stay.
+    // While tools answer, the thoughts that led to the calls are kept.
     const calls = {
       ...thinking,
       tool_calls: [{ type: 'function', function: { name: 'f', arguments: { x: 1 } } }],

@@ -132,7 +132,7 @@ export const markTexts = ({
     : [open, close, ...tokens, ...(answer === undefined ? [] : [answer.open, answer.close])]
 
 /** `start`: neither a thought nor an answer has begun. */
-export type ReasoningPhase = 'start' | 'thought' | 'answer'
+type ReasoningPhase = 'start' | 'thought' | 'answer'
 
 /**
  * Where a reply begins. `enclosed`: in the answer, after the mark that opens it. `continued`: in a thought
@@ -140,7 +140,7 @@ export type ReasoningPhase = 'start' | 'thought' | 'answer'
  */
 export type Beginning = ReasoningPhase | 'enclosed' | 'continued'
 
-/** The phases of a reply that begins there. */
+/** The first phase of a reply, by where it begins. */
 const PHASES: Readonly<Record<Beginning, ReasoningPhase>> = {
   start: 'start',
   thought: 'thought',
@@ -251,7 +251,7 @@ abstract class Splitter implements ReasoningSplitter {
     this.#text += this.#take(length, false)
   }
 
-  /** Drops a marker or the whitespace around it. `instead`: what the answer gets in its place. */
+  /** Drops a marker or the whitespace around it. `instead`: text that is added to the answer in its place. */
   protected drop(length: number, instead = ''): void {
     this.#take(length, true)
     this.#text += instead
@@ -311,7 +311,7 @@ class MarkSplitter extends Splitter {
     this.#isEnclosed = enclosed === 'found'
   }
 
-  /** Drops `mark` and the whitespace before it. Whitespace without the mark stays. */
+  /** Drops `mark` and the whitespace before it. Whitespace without the mark is kept. */
   #mark(mark: string, isOver: boolean): 'found' | 'more' | 'none' {
     const dense = this.held.trimStart()
     if (dense.startsWith(mark)) {

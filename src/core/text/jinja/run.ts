@@ -438,6 +438,6 @@ export class TemplateRun {
   }
 }
 
-/** In Python, `dict[name]` is also a type, and Jinja returns that item for a missing attribute. */
+/** In Python, `dict[name]` is also a type. Jinja returns it where `dict` has no attribute `name`. */
 const subscripted = (type: Callable, name: string): Value =>
   type.name === 'dict' && !DICT_METHODS.has(name) ? type : undefined

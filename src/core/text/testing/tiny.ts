@@ -24,13 +24,16 @@ export function byteLevelSpec(changes: Partial<GgufTokenizerSpec> = {}): GgufTok
   }
 }
 
-/** The same with more tokens, which are special unless `type` is another of GGUF's types. */
+/**
+ * The tokenizer of `byteLevelSpec` with more tokens, which are special unless `type` is another of GGUF's
+ * types.
+ */
 export function byteLevelSpecWith(more: readonly string[], type = 3): GgufTokenizerSpec {
   const spec = byteLevelSpec()
   return { ...spec, tokens: [...spec.tokens, ...more], types: [...spec.types!, ...more.map(() => type)] }
 }
 
-/** The same tokenizer in the form of a tokenizer.json. */
+/** The tokenizer of `byteLevelSpec` as a tokenizer.json. */
 export function jsonSpec(
   changes: Readonly<Record<string, unknown>> = {},
   config: Readonly<Record<string, unknown>> = {},

@@ -54,7 +54,7 @@ function randomOdd(): number {
   return (Math.random() * 2 ** 32) | 1
 }
 
-export interface BpeOptions {
+interface BpeOptions {
   /** Words are split into bytes, not into characters. */
   readonly byteLevel: boolean
   /** A character without a token becomes its bytes `<0x..>`. */
@@ -71,7 +71,7 @@ const encoder = new TextEncoder()
 /** Maximum number of UTF-8 bytes per UTF-16 unit. */
 const UTF8_GROWTH = 3
 
-export interface Bpe {
+interface Bpe {
   /** True if some merge produces a token that spans two marked words. */
   readonly crossesWords: boolean
   /** Adds the ids of `word` to `out`. */

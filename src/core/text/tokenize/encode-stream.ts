@@ -1,9 +1,9 @@
 // Encodes a text that arrives in chunks. The ids are the same as for the whole text, but only a small part of
 // it is in memory at a time.
 //
-// The text is split at word boundaries, and each part is encoded by itself. A tokenizer may join parts that a
-// split would separate: words, punctuation, added tokens, white space that a token strips. So a split is used
-// only if the text around it has the same ids with and without it.
+// The text is split at word boundaries, and each part is encoded separately. A tokenizer may join parts that
+// a split would separate: words, punctuation, added tokens, white space that a token strips. So a split is
+// used only if the text around it has the same ids with and without it.
 import { piecesOf, type TextPieces } from '../../base/bytes.ts'
 import { type EncodeOptions, type Tokenizer, withPrefix } from './tokenizer.ts'
 
@@ -67,7 +67,7 @@ export async function* encodeStream(
   if (addSpecial) yield [...(head === undefined ? [] : withPrefix(prefix, head)), ...suffix]
 }
 
-export interface Collected {
+interface Collected {
   readonly ids: Uint32Array
   /** Number of ids in the whole text, including those that were not kept. */
   readonly count: number

@@ -26,9 +26,10 @@ export function cachedWords(
 }
 
 /**
- * Decides which neighbours merge, and in what order. A merge is a number whose meaning only the rule knows.
+ * Decides which neighbours merge, and in what order. A merge is an opaque number that only the rule
+ * interprets.
  */
-export interface MergeRule {
+interface MergeRule {
   /** The merge of the symbols `left` and `right`, which cover [start, end) together, or -1. */
   find(left: number, right: number, start: number, end: number): number
   /** The lowest priority merges first; among equals, the leftmost. */
@@ -37,7 +38,7 @@ export interface MergeRule {
   symbol(merge: number): number
 }
 
-/** Words up to this length share scratch memory. Longer words are rare and get their own. */
+/** Words up to this length share scratch memory. Longer words are rare and allocate their own. */
 const SHARED_LENGTH = 4096
 
 /**

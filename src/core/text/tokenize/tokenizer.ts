@@ -121,11 +121,11 @@ export interface Tokenizer {
   isEnd(id: number): boolean
 }
 
-/** Where a text to encode is among special tokens. */
+/** The position of a text to encode among special tokens. */
 export interface Section {
-  /** True if only tokens come before it. */
+  /** True if only special tokens precede the text. */
   readonly isFirst: boolean
-  /** True at the beginning and after a token. */
+  /** True at the beginning and after a special token. */
   readonly followsToken: boolean
   readonly parseSpecial: boolean
 }
@@ -136,7 +136,8 @@ export interface TokenizerParts {
   /** Additional tokens, which `encodeText` finds in normalised text. */
   readonly normalized?: { readonly added: AddedTokens; readonly normalize: (text: string) => string }
   /**
-   * Adds the ids of text without added tokens to `out`. With `parseSpecial` the text is quoted: see quote.ts.
+   * Adds the ids of text without added tokens to `out`. With `parseSpecial`, the text is quoted: see
+   * quote.ts.
    */
   readonly encodeText: (text: string, section: Section, out: number[]) => void
   /** The ids that `addSpecial` adds before and after a text. */

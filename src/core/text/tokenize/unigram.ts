@@ -6,7 +6,7 @@ import { byteName, type Vocabulary } from './vocabulary.ts'
 /** By how much a character without a piece scores below the lowest score; SentencePiece's `kUnkPenalty`. */
 const UNKNOWN_PENALTY = 10
 
-export interface UnigramOptions {
+interface UnigramOptions {
   /** Logarithms of probabilities, by id. Tokens beyond them are not pieces. */
   readonly scores: ArrayLike<number>
   readonly unknownId: number

@@ -2,7 +2,7 @@
 import { cachedWords } from './merge.ts'
 import type { Vocabulary } from './vocabulary.ts'
 
-export interface WordPieceOptions {
+interface WordPieceOptions {
   /** Prefixes in the vocabulary: of a piece that begins a word, and of one inside a word. */
   readonly first: string
   readonly inner: string

@@ -97,7 +97,7 @@ export function packFloats(rows: StoredRows, count: number, k: number, out: Floa
   }
 }
 
-export type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
+type CodedEncoding = 'w8_g32' | 'w4_g32' | 'w4m_g32'
 
 /** The code of zero in encodings without a minimum. */
 const ZERO: Readonly<Record<CodedEncoding, number>> = { w8_g32: 128, w4_g32: 8, w4m_g32: 0 }

@@ -47,7 +47,7 @@ export const COST_FORMATS = ['sb84', 'sv32'] as const
 export type CostFormat = (typeof COST_FORMATS)[number]
 
 /** A merged matrix [n, k]; times are milliseconds of one product with one row. */
-export interface MatrixCost extends Readonly<Record<CostFormat, Curve>> {
+interface MatrixCost extends Readonly<Record<CostFormat, Curve>> {
   readonly n: number
   readonly k: number
   readonly denseMs: number

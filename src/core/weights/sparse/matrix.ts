@@ -9,7 +9,7 @@ import { type DenseStrip, denseStrip, emptyStrip, stripBytes } from './panels.ts
 import { STRIP_READERS } from './strip-readers.ts'
 
 /** Some consecutive strips. */
-export interface StripRun {
+interface StripRun {
   readonly first: number
   /** Byte offset of each strip in `bytes`, then the end of the last one. */
   readonly offsets: readonly number[]

@@ -73,7 +73,7 @@ export function sparseSlot(
 }
 
 /** The result of surveying a matrix: the encoding of all parts, and the size of every strip of each part. */
-export interface SparseSurvey {
+interface SparseSurvey {
   readonly choice: SparseChoice
   readonly sizes: readonly (readonly number[])[]
 }

@@ -84,7 +84,7 @@ describe.each(FORMATS)('%s', (name) => {
         expect(format.measure(full).bytes).toBeLessThanOrEqual(over * stripBytes(base, groups))
         const half = stripOf({ base, groups, format: name, share: 0.5, seed: 5 })
         const most = name === 'sp24' ? 0.84 : 0.7
-        // Four groups have 128 units, of which chance may drop too few for a bound.
+        // Four groups have only 128 units, so too few may be dropped by chance to stay within the bound.
         if (groups >= 28) expect(format.measure(half).bytes).toBeLessThan(most * stripBytes(base, groups))
       }
     }
@@ -99,7 +99,7 @@ describe.each(FORMATS)('%s', (name) => {
     expect(format.isWhole(encoded, base, 6)).toBe(false)
     expect(format.isWhole(encoded, base === 'w4_g32' ? 'w8_g32' : 'w4_g32', 5)).toBe(false)
     expect(format.isWhole(new Uint8Array(0), base, 5)).toBe(false)
-    // Headers, lists and masks: a changed strip that still counts as whole must decode within its bounds.
+    // Headers, lists and masks: a changed strip that still passes `isWhole` must decode within its bounds.
     fc.assert(
       fc.property(fc.nat(71), fc.integer({ min: 1, max: 255 }), (at, change) => {
         const bytes = encoded.slice()

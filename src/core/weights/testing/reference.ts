@@ -17,7 +17,7 @@ function bfloat(bits: number): number {
 /**
  * Weight [n][k] of a stored [rows, K] tensor, as defined by the dequantize_row functions of ggml-quants.c.
  */
-export function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: number, k: number): number {
+function storedWeight(dtype: DType, bytes: Uint8Array, K: number, n: number, k: number): number {
   const view = viewOf(bytes)
   const index = n * K + k
   const i = index % 32

@@ -8,6 +8,7 @@ import { type Answer, FakeService } from './fake-service.ts'
 
 export type { FakeAnswer, FakeReply, FakeRequest }
 
+/** Options of `fakeEngine`. */
 export interface FakeOptions {
   /** The values of `engine.model`. Default: a model named `fake` with a context of 4,096 words. */
   readonly model?: Partial<ModelInfo> | undefined

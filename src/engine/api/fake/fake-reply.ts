@@ -26,13 +26,15 @@ export interface FakeRequest {
 
 /** A reply with more than text. */
 export interface FakeAnswer {
-  /** Default: empty. Pieces arrive unchanged, one chunk each; a text is split before each word. */
+  /**
+   * The text. Pieces arrive unchanged, one chunk each; a string is split before each word. Default: empty.
+   */
   readonly text?: string | Iterable<string> | AsyncIterable<string> | undefined
   /** The thought before the text. Default: none. */
   readonly reasoning?: string | undefined
   /** Calls after the text. Ids are `call_1`, `call_2`, ... unless given. Default: none. */
   readonly toolCalls?: readonly (Omit<ToolCall, 'id'> & Partial<Pick<ToolCall, 'id'>>)[] | undefined
-  /** Default `stop`, or `length` if `maxTokens` cut off the text. */
+  /** Why the reply ended. Default `stop`, or `length` if `maxTokens` cut off the text. */
   readonly finishReason?: FinishReason | undefined
 }
 

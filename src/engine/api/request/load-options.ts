@@ -49,6 +49,10 @@ export const LOAD_OPTIONS = {
   weights: { ...choice(WEIGHT_POLICIES), default: 'auto' },
   kvCache: ANY,
   cache: { ...choice(['opfs', 'none']), default: 'opfs' },
+  store: {
+    wanted: 'a folder or false',
+    fits: (value: unknown) => value === false || (typeof value === 'string' && value !== ''),
+  },
   dtype: choice(GRAPH_DTYPES),
   hub: ANY,
   build: { ...choice(['auto', 'relaxed', 'simd128']), default: 'auto' },
@@ -66,7 +70,7 @@ const PARTS = {
 }
 
 /**
- * A copy of the options of `load` or `probe`, each of which has one option that the other lacks. Throws
+ * A copy of the options of `load` or `probe`. Each of the two has one option that the other lacks. Throws
  * `unsupported` for a wrong option.
  */
 export function checkedLoad(

@@ -39,7 +39,7 @@ function placeOf(source: ModelSource, base: string | undefined, hub?: Hub): Plac
   )
 }
 
-/** What to pass instead of objects that are not the bytes themselves, by their tag. */
+/** What to pass instead of an object that is not the bytes themselves, keyed by its tag. */
 const INSTEAD = new Map([
   ['Response', 'await response.blob()'],
   ['ReadableStream', 'await new Response(stream).blob()'],

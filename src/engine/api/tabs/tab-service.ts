@@ -1,9 +1,10 @@
 // The engine service of each tab of a site. It uses the engine that all tabs share, wherever it runs.
 //
 // The tab that holds a Web Lock is the leader: it has the worker and the weights. The others wait for the
-// lock and ask the leader through a BroadcastChannel. When its tab closes, the browser gives the lock to the
-// next one, which loads the model from this device; pending requests are sent there again. Replies always
-// have a seed, so the next leader's reply begins like the lost one, and continues.
+// lock and ask the leader through a BroadcastChannel. When the leader's tab closes, the browser grants the
+// lock to another tab, which loads the model from this device; pending requests are sent again, to that tab.
+// Replies always have a seed, so the new leader's reply repeats the beginning of the lost one, then
+// continues.
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { steadyClock } from '../../../core/base/time/clocks.ts'
 import { randomId } from '../../../core/base/values.ts'
@@ -38,7 +39,7 @@ const SURE_MS = 5000
 const MAX_LOOKS = 4
 
 /** How an engine starts in this tab. */
-export type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
+type StartHost = (onProgress: (progress: LoadProgress) => void, onDeath: () => void) => LocalEngine
 
 export class TabService {
   readonly #id = randomId()
@@ -54,7 +55,7 @@ export class TabService {
   #progress: ((progress: LoadProgress) => void) | undefined
   /** Tabs whose end the leader watches. */
   readonly #watched = new Set<string>()
-  /** True once it may send messages. */
+  /** True once this tab may send messages. */
   #hasBegun = false
   /** Pending or granted requests for leadership. */
   #claims = 0
@@ -183,7 +184,7 @@ export class TabService {
     host?.lose()
   }
 
-  /** The engine of this tab gets no more requests. */
+  /** The engine of this tab receives no more requests. */
   #retire(): void {
     this.#host = undefined
     this.#server = undefined
@@ -210,7 +211,7 @@ export class TabService {
     for (const tell of this.#waiting.splice(0)) tell(host)
   }
 
-  /** The host, or the next one if `lost` was the last. */
+  /** The current host; if that is `lost`, the next one. */
   #hostAfter(lost?: Host): Promise<Host> {
     if (this.#host !== undefined && this.#host !== lost) return Promise.resolve(this.#host)
     return new Promise((resolve) => {
@@ -283,7 +284,7 @@ export class TabService {
     if (!this.#left.signal.aborted) this.#channel.postMessage({ ...message, from: this.#id })
   }
 
-  /** Asks the leader, or the next one if it is lost. */
+  /** Sends a call to the leader; if the leader is lost, to the next one. */
   async #ask(name: CallName, args: readonly unknown[], port?: MessagePort): Promise<unknown> {
     const abort = new AbortController()
     if (port !== undefined) port.onmessage = () => abort.abort()

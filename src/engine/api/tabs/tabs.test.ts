@@ -309,7 +309,7 @@ test('a malformed answer rejects, and does not reach the caller', async () => {
   channel.close()
 })
 
-test('a tab of another version is neither asked nor waited for', async () => {
+test('a tab of a different version is neither asked nor waited for', async () => {
   const { open, name, loads } = site()
   const older = new BroadcastChannel(`halfbyte ${name}`)
   let heard = 0

@@ -118,7 +118,7 @@ export interface Forgery {
 }
 
 /** One or two changes to arguments like these. */
-export function forgeries(valid: readonly unknown[]): fc.Arbitrary<Forgery[]> {
+function forgeries(valid: readonly unknown[]): fc.Arbitrary<Forgery[]> {
   const change = fc.record({
     place: fc.nat(placesOf(valid).length - 2),
     what: fc.nat(MADE.length - 1),

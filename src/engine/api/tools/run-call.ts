@@ -73,7 +73,7 @@ async function inTime(
 ): Promise<unknown> {
   return withTimeLimit(outer, timeoutMs, `${name} took longer than ${timeoutMs} ms`, async (signal) => {
     signal.throwIfAborted()
-    // The function gets a copy, so that the conversation keeps the model's own arguments.
+    // The function receives a copy, so that the conversation keeps the model's own arguments.
     const copy = structuredClone(given)
     const run = new Promise((resolve) => resolve(execute(copy, { callId: id, signal })))
     return unlessAborted(run, signal)

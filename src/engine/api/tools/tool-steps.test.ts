@@ -184,7 +184,7 @@ describe('an error in a tool is reported to the model and to the caller', () => 
     expect(await runOf(() => 'x', { timeoutMs: Number.POSITIVE_INFINITY })).toMatchObject({ result: 'x' })
   })
 
-  test('a result that is not JSON is an error, and one that is too long is cut', async () => {
+  test('a result that is not JSON becomes an error, and one that is too long is truncated', async () => {
     const circle: Record<string, unknown> = {}
     circle['self'] = circle
     expect((await runOf(() => circle)).result).toMatch(/^error: .*circular/is)

@@ -16,7 +16,7 @@ const DEFAULT_STEPS = 6
 const MAX_STEPS = 100
 
 /** The session as needed by the steps. */
-export interface StepHost {
+interface StepHost {
   readonly reply: ReplyOptions
   readonly sink: Sink
   /** Requests the model's next reply. */

@@ -6,7 +6,7 @@ import type { Prompt } from '../../wire/protocol.ts'
 import type { LoadedModel } from '../loaded-model.ts'
 import { openCompanions } from './companions.ts'
 
-/** A prompt that can be made from its text. */
+/** A prompt with text rather than ids. */
 type GuidedPrompt = Exclude<Prompt, { readonly type: 'ids' }>
 
 const CONVERSATION: GuidedPrompt = {

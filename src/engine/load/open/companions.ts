@@ -88,7 +88,7 @@ function openDrafter(
       try {
         return draft.drafter(open(draft))
       } catch (error) {
-        // Without memory for the draft's state the reply is slower, but still correct.
+        // Without memory for the draft's state, the reply is slower, but still correct.
         if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
           return undefined
         throw error

@@ -129,7 +129,7 @@ function encoderFiles(kind: 'Pooling' | 'Dense', path: string): Record<string, U
 const NO_WEIGHTS = { 'config.json': '{}', 'tokenizer.json': '{}' }
 const listed = (path: string) => ({ '': JSON.stringify([{ type: 'file', path }]) })
 
-/** Every reader that follows names: files that give it a name, and what is loaded from them. */
+/** Every reader that follows file names: the files that contain the name, and how they are loaded. */
 const READERS: readonly {
   readonly reader: string
   readonly load: (name: string) => Promise<unknown>
@@ -160,7 +160,7 @@ const READERS: readonly {
     }),
   },
   {
-    reader: 'the folder of a pooling in modules.json',
+    reader: 'the folder of a pooling module in modules.json',
     load: encoderError,
     files: (name) => encoderFiles('Pooling', name),
   },

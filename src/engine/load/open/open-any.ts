@@ -34,7 +34,7 @@ export async function openAdapters(
 /** The files at a location. Throws `network` with the status 404 if nothing exists at an address. */
 export type Open<F> = (place: LoadRequest['source']) => Promise<F>
 
-export interface OpenAnyOptions {
+interface OpenAnyOptions {
   readonly signal?: AbortSignal | undefined
   /** Detects 16-bit floats in f32 weights of ONNX models, if that needs no download. Default: false. */
   readonly bfloats?: boolean | undefined

@@ -28,7 +28,7 @@ export type Shards =
   | { readonly sharded?: undefined; readonly note: EngineNote }
 
 /**
- * With `auto` it starts as many workers as may help, measures them, and keeps those that do; a worker that
+ * With `auto`, it starts as many workers as may help, measures them, and keeps those that do; a worker that
  * fails to start only costs speed. With a given number, workers get equal parts, so that sums, and therefore
  * tokens, are the same in every load. Throws `internal` if one of these cannot be started, or
  * `out-of-memory`.

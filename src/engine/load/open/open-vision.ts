@@ -56,6 +56,6 @@ export async function openVision(
 
 const unbuiltVision = (reason: string): EngineNote => ({
   code: 'unbuilt-vision',
-  text: `the model was loaded without its vision: ${reason}`,
+  text: `the model was loaded without its vision tower: ${reason}`,
   values: { reason },
 })

@@ -2,6 +2,7 @@
 import { type ByteSource, blobSource } from '../../../core/base/bytes.ts'
 import { type HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { type GraphFiles, graphsAmong } from '../../../core/formats/names/graph-files.ts'
+import type { Place } from '../../../core/formats/names/named-files.ts'
 import { distrust, trust } from '../../../core/store/device/load-marks.ts'
 import { peekAddress } from '../../../core/store/download/peek.ts'
 import { type OpenOptions, openAddress } from '../../../core/store/open-address.ts'
@@ -85,21 +86,24 @@ export type FilePeeker = (
 export const openRequestedFiles: FileOpener = async (
   { source, cache, hub, dtype, wants },
   { signal, onProgress },
-) => {
-  const sources =
-    typeof source === 'string'
-      ? await openAddress(source, { signal, cache, hub, dtype, wants, onProgress })
-      : source.map((file) => blobSource(file.name, file))
-  const isStored = typeof source === 'string' && cache !== 'none'
+) =>
+  typeof source === 'string'
+    ? openAddressedFiles(source, { signal, cache, hub, dtype, wants, onProgress })
+    : { sources: source.map((file) => blobSource(file.name, file)), async close() {} }
+
+/** The files at an address, downloaded and stored as `options` say. */
+export async function openAddressedFiles(address: Place, options: OpenOptions): Promise<OpenFiles> {
+  const { cache, device } = options
+  const sources = await openAddress(address, options)
   return {
     sources,
     async close() {
       for (const each of sources) each.close?.()
     },
-    ...(isStored && {
-      distrust: (error) => distrust(source, error),
+    ...(cache !== 'none' && {
+      distrust: (error) => distrust(address, error, device),
       // A file that was downloaded again may have more parts, and those have not been compared.
-      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(source))),
+      trust: async () => void (sources.some(({ isRenewed }) => isRenewed) || (await trust(address, device))),
     }),
   }
 }

@@ -53,7 +53,7 @@ describe('PNG', () => {
     expect(pixelsOf(encodePng({ ...rgba, data: Uint8Array.from(colours), channels: 3 }))).toEqual(opaque)
     const deep = { ...rgba, depth: 16 as const, data: Uint16Array.from(COLOURS, (value) => value * 257) }
     expect(pixelsOf(encodePng(deep))).toEqual(COLOURS)
-    // The low byte is dropped, as Chromium and Pillow do.
+    // The low byte is dropped, as in Chromium and Pillow.
     const odd = {
       width: 1,
       height: 1,

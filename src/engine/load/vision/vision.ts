@@ -41,7 +41,7 @@ import { RowMachine } from './row-machine.ts'
 import { TowerSight } from './tower-sight.ts'
 
 /** The parts of the engine that image input needs. */
-export interface SightHost {
+interface SightHost {
   readonly pool: Pool
   readonly text: ModelText
   readonly yieldTask: () => Promise<void>
@@ -53,7 +53,7 @@ interface VisionOptions extends Pick<LoadRequest, 'weights' | 'imageTiles'> {
   readonly modelPlan: Pick<Plan, 'tokens' | 'stateGroups'> & { readonly hidden: Pick<PlanRows, 'width'> }
 }
 
-/** The usual texts with which templates mark an image. */
+/** The standard texts with which templates mark an image. */
 const MARKS: Readonly<Partial<Record<Projector, string>>> = {
   gemma3: '<start_of_image>',
   qwen2vl_merger: '<|vision_start|><|image_pad|><|vision_end|>',

@@ -5,15 +5,15 @@ import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
 /**
  * How a stream moves along the innermost axis: four elements at a time, not at all, or by an arbitrary
- * stride.
+ * stride. `turned`: by a stride, but the elements of adjacent rows are adjacent.
  */
-export type Mode = 'vector' | 'uniform' | 'strided'
+export type Mode = 'vector' | 'uniform' | 'strided' | 'turned'
 
 /** A place in memory that rows of elements are read from, or written to. */
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
-  /** The stream of indices that positions it, one index per row. */
+  /** The stream of indices that positions this one, one index per row. */
   readonly index?: number | undefined
 }
 
@@ -76,6 +76,10 @@ export interface ProductForm {
   readonly isUnit: boolean
   /** Whether rows of A consist of runs that tables describe. */
   readonly isWindowed: boolean
+  /**
+   * Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows.
+   */
+  readonly isByColumn: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
 }
@@ -110,6 +114,8 @@ export interface ProductCall {
   readonly m: number
   readonly n: number
   readonly k: number
+  /** How many rows a unit has, except for the last of each product. */
+  readonly rows: number
   readonly a: StreamPlace & { readonly row: number; readonly k: number; readonly walks: readonly Walk[] }
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
@@ -130,6 +136,13 @@ export type Walk = readonly [size: number, step: number]
 /** Whether a call may flag a 32-bit integer overflow. */
 export const canLeave = ({ cells }: Kernel): boolean =>
   cells.some((cell) => ('tree' in cell ? isChecked(cell.tree) : cell.how.endsWith(' checked')))
+
+/** Rows that are processed at once if streams are turned: as many as a vector has lanes. */
+export const QUAD_ROWS = 4
+
+/** Whether four rows are processed at once, so that vectors of elements can be turned into vectors of rows. */
+export const isTurning = ({ streams }: Pick<Kernel, 'streams'>): boolean =>
+  streams.some(({ mode }) => mode === 'turned')
 
 /** Words of a record before the outer sizes: the status and the number of elements in a row. */
 export const RECORD = { status: 0, inner: 1, outer: 2 } as const
@@ -152,12 +165,20 @@ export const PRODUCT_WORDS = {
   rows: 10,
   gaps: 11,
   run: 12,
-  aSteps: 13,
+  unitRows: 13,
+  aSteps: 14,
 } as const
 
-/** Columns in a panel, and rows in a tile. */
+/** Columns in a panel, and the maximum number of rows in a tile. */
 export const PANEL = 8
-export const TILE_ROWS = 4
+export const TILE_ROWS = 6
+/**
+ * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and
+ * six rows would need more than the 16 of most processors.
+ */
+export const tileRows = (fuse: boolean): number => (fuse ? TILE_ROWS : 4)
+/** Blocks of rows are multiples of this, so that only the last tile of a product has fewer rows. */
+export const BLOCK_STEP = 12
 
 /** A stream's first word in the record. */
 export const streamWord = ({ outer }: Pick<Kernel, 'outer'>, stream: number): number =>

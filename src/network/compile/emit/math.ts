@@ -90,7 +90,7 @@ const limitedExp: Inline = (code, fuse) => {
   chain(code, 'i32x4.shl', 'i32x4.add')
 }
 
-/** Below the first, e^x is 0; above the second, it is infinite. */
+/** Below the first limit, e^x is 0; above the second, it is infinite. */
 const EXP_LEAST = -104
 const EXP_MOST = 89
 
@@ -226,7 +226,7 @@ function reduceLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   code.plain('f64.mul').plain('f32.demote_f64').floatLane(0).set(r)
 }
 
-/** Goes lane by lane if any number is large. r becomes NaN where x is infinite. */
+/** Processes the lanes one by one if any number is large. r becomes NaN where x is infinite. */
 function reduceAllLarge(code: FunctionBody, x: Local, n: Local, r: Local): void {
   const isLarge = code.local('v128')
   const lane = code.local('i32')

@@ -1,12 +1,14 @@
-// The code of a product: panels of eight columns of B, tiles of four rows of A, followed by the loops fused
-// with it, one row of the tile at a time.
+// The code of a product: panels of eight columns of B, tiles of six rows of A (four without fused
+// multiply-add), followed by the loops fused with it, one row of the tile at a time. A unit is a panel for a
+// block of rows.
 //
 // For each k, a panel has eight adjacent numbers of a row of B. Constant matrices are stored in panels;
 // others are copied to scratch memory panel by panel. Sums run over k in order, with one accumulator per
 // element; with fused multiply-add, each step rounds once.
 //
 // Rows of A that are windows are read in place: one table has the position of each row, and another the gap
-// after each run of adjacent numbers.
+// after each run of adjacent numbers. If each column has its own numbers in A, as in a depthwise convolution,
+// they are read as vectors.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Address, emitAddresses } from './addresses.ts'
 import {
@@ -18,11 +20,13 @@ import {
   RECORD,
   STREAM_WORDS,
   streamWord,
-  TILE_ROWS,
+  tileRows,
 } from './kernel.ts'
+import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
 
 const PANEL_BYTES = 4 * PANEL
+const VECTOR_BYTES = 16
 
 export function emitProduct(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean): void {
   new ProductEmitter(code, kernel, form, fuse).emit()
@@ -34,9 +38,8 @@ class ProductEmitter {
   readonly #form: ProductForm
   readonly #fuse: boolean
   readonly #record: Local
-  readonly #fields: Readonly<
-    Record<'m' | 'k' | 'aRow' | 'aK' | 'bK' | 'bColumn' | 'tile' | 'panel' | 'rows' | 'gaps' | 'run', Local>
-  >
+  readonly #fields: ProductFields
+  readonly #multiply: TileEmitter
   readonly #a: Local
   /** The entry of the tile's first row in the table of rows. */
   readonly #entry: Local
@@ -44,6 +47,8 @@ class ProductEmitter {
   readonly #panel: Local
   /** How many of the panel's columns are part of the product. */
   readonly #columns: Local
+  /** How many of the unit's rows are left. */
+  readonly #left: Local
 
   constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean) {
     this.#code = code
@@ -71,12 +76,21 @@ class ProductEmitter {
       rows: field('rows'),
       gaps: field('gaps'),
       run: field('run'),
+      unitRows: field('unitRows'),
     }
     this.#a = code.local('i32')
     this.#entry = code.local('i32')
     this.#b = code.local('i32')
     this.#panel = code.local('i32')
     this.#columns = code.local('i32')
+    this.#left = code.local('i32')
+    this.#multiply = new TileEmitter(code, form, fuse, {
+      ...this.#fields,
+      a: this.#a,
+      entry: this.#entry,
+      from: this.#panel,
+      left: this.#left,
+    })
   }
 
   emit(): void {
@@ -106,27 +120,112 @@ class ProductEmitter {
         steps: streamWord(kernel, at + 1) + STREAM_WORDS.steps,
       })),
     ]
+    const { m, unitRows } = this.#fields
+    const blocks = code.local('i32')
+    const start = code.local('i32')
+    code.get(m).get(unitRows).plain('i32.add').number(1).plain('i32.sub')
+    code.get(unitRows).plain('i32.div_u').set(blocks)
     code.whileLess(unit, last, () => {
-      code.get(unit).get(panels).plain('i32.div_u').set(batch)
       code.get(unit).get(panels).plain('i32.rem_u').number(PANEL).plain('i32.mul').set(column)
+      code.get(unit).get(panels).plain('i32.div_u').tee(start)
+      code.get(blocks).plain('i32.div_u').set(batch)
+      code.get(start).get(blocks).plain('i32.rem_u').get(unitRows).plain('i32.mul').set(start)
       emitAddresses(code, kernel, this.#record, batch, addresses)
-      for (const [at, local] of starts.entries()) {
-        if (at === 0) continue
-        const step = streamWord(kernel, at) + STREAM_WORDS.inner
-        code
-          .get(local)
-          .get(column)
-          .get(this.#record)
-          .load32(4 * step)
-        code.plain('i32.mul').plain('i32.add').set(local)
-      }
+      for (const [at, local] of starts.entries()) if (at > 0) this.#toUnit(local, at, start, column)
+      this.#least(this.#left, () => code.get(m).get(start).plain('i32.sub'), unitRows)
       inner().get(column).plain('i32.sub').set(this.#columns)
       code.number(PANEL).get(this.#columns).plain('i32.lt_s')
       code.when(() => code.number(PANEL).set(this.#columns))
       this.#takePanel(column)
-      this.#tiles(rows, starts)
-      code.increase(unit, 1)
+      this.#toRow(start)
+      if (this.#form.isByColumn)
+        code.get(this.#a).get(column).number(2).plain('i32.shl').plain('i32.add').set(this.#a)
+      const count = code.local('i32')
+      code.number(1).set(count)
+      if (this.#form.b === 'packed' && !this.#form.isWindowed)
+        this.#several({ rows, starts, unit, last, column }, count)
+      code.get(count).number(1).plain('i32.eq')
+      code.when(() => this.#tiles(rows, starts))
+      code.get(unit).get(count).plain('i32.add').set(unit)
     })
+  }
+
+  /**
+   * Multiplies the only row of a product by several panels at once, if so many are left, and sets `count`.
+   * With one panel, its two sums would wait for their own latency.
+   */
+  #several(
+    {
+      rows,
+      starts,
+      unit,
+      last,
+      column,
+    }: {
+      readonly rows: RowEmitter
+      readonly starts: readonly Local[]
+    } & Readonly<Record<'unit' | 'last' | 'column', Local>>,
+    count: Local,
+  ): void {
+    const code = this.#code
+    const bytes = code.local('i32')
+    code.get(this.#fields.m).number(1).plain('i32.eq')
+    code.get(last).get(unit).plain('i32.sub').number(PANELS_AT_ONCE).plain('i32.ge_s').plain('i32.and')
+    code
+      .get(this.#record)
+      .load32(4 * RECORD.inner)
+      .get(column)
+      .plain('i32.sub')
+    code
+      .number(PANELS_AT_ONCE * PANEL)
+      .plain('i32.ge_s')
+      .plain('i32.and')
+    code.when(() => {
+      this.#multiply.emitRow()
+      code.get(this.#fields.tile).set(rows.row(0))
+      for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
+      code.number(PANELS_AT_ONCE * PANEL_BYTES).set(bytes)
+      rows.emitRow(bytes)
+      code.number(PANELS_AT_ONCE).set(count)
+    })
+  }
+
+  /** Sets the local to what `value` leaves on the stack, or to `most` if that is less. */
+  #least(local: Local, value: () => void, most: Local): void {
+    const code = this.#code
+    value()
+    code.set(local).get(most).get(local).plain('i32.lt_s')
+    code.when(() => code.get(most).set(local))
+  }
+
+  /** Advances a stream to the unit's first row and column. */
+  #toUnit(local: Local, stream: number, start: Local, column: Local): void {
+    const code = this.#code
+    for (const [count, word] of [
+      [column, streamWord(this.#kernel, stream) + STREAM_WORDS.inner],
+      [start, this.#rowStep(stream)],
+    ] as const) {
+      code
+        .get(local)
+        .get(count)
+        .get(this.#record)
+        .load32(4 * word)
+      code.plain('i32.mul').plain('i32.add').set(local)
+    }
+  }
+
+  /** The word with a stream's step from row to row. */
+  #rowStep(stream: number): number {
+    return streamWord(this.#kernel, stream) + STREAM_WORDS.steps + this.#kernel.outer
+  }
+
+  /** Advances A to the unit's first row. */
+  #toRow(start: Local): void {
+    const code = this.#code
+    const { rows, aRow } = this.#fields
+    if (this.#form.isWindowed)
+      code.get(rows).get(start).number(2).plain('i32.shl').plain('i32.add').set(this.#entry)
+    else code.get(this.#a).get(start).get(aRow).plain('i32.mul').plain('i32.add').set(this.#a)
   }
 
   /** The address of the panel; if B is not stored in panels, the panel is built in scratch memory. */
@@ -172,43 +271,44 @@ class ProductEmitter {
     }
   }
 
-  /** Processes four rows at a time, then one at a time, and runs the loops over each tile's rows after it. */
+  /**
+   * Processes a tile of rows at a time, or a single row, and runs the loops over each tile's rows after it.
+   */
   #tiles(rows: RowEmitter, starts: readonly Local[]): void {
     const code = this.#code
-    const { m, tile } = this.#fields
-    const left = code.local('i32')
+    const { tile } = this.#fields
+    const left = this.#left
     const count = code.local('i32')
     const bytes = code.local('i32')
     const row = code.local('i32')
+    const isSingle = code.local('i32')
+    const most = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
-    code.get(m).set(left)
-    if (this.#form.isWindowed) code.get(this.#fields.rows).set(this.#entry)
+    const tallest = tileRows(this.#fuse)
+    code.number(tallest).set(most)
     code.loop(() => {
-      code.number(1).set(count)
-      code
-        .number(TILE_ROWS - 1)
-        .get(left)
-        .plain('i32.lt_s')
-      code.when(() => {
-        this.#tile(TILE_ROWS)
-        code.number(TILE_ROWS).set(count)
-      })
-      code.get(count).number(1).plain('i32.eq')
-      code.when(() => this.#tile(1))
+      this.#least(count, () => code.get(left), most)
+      code.get(left).number(1).plain('i32.eq').tee(isSingle)
+      code.when(() => this.#multiply.emit(1))
+      code.get(isSingle).plain('i32.eqz')
+      code.when(() => this.#multiply.emit(tallest))
       this.#nextRows(count)
       code.get(tile).set(row)
       code.get(left).get(count).plain('i32.sub').set(left)
       code.loop(() => {
         code.get(row).set(rows.row(0))
         for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
-        rows.emitRow(bytes)
+        const isFull = () => code.get(this.#columns).number(PANEL).plain('i32.eq')
+        isFull()
+        code.when(() => rows.emitVectors(PANEL_BYTES / VECTOR_BYTES))
+        isFull().plain('i32.eqz')
+        code.when(() => rows.emitRow(bytes))
         for (const [at, local] of starts.entries()) {
           if (at === 0) continue
-          const step = streamWord(this.#kernel, at) + STREAM_WORDS.steps + this.#kernel.outer
           code
             .get(local)
             .get(this.#record)
-            .load32(4 * step)
+            .load32(4 * this.#rowStep(at))
             .plain('i32.add')
             .set(local)
         }
@@ -223,123 +323,5 @@ class ProductEmitter {
     if (this.#form.isWindowed)
       code.get(this.#entry).get(count).number(2).plain('i32.shl').plain('i32.add').set(this.#entry)
     else code.get(this.#a).get(this.#fields.aRow).get(count).plain('i32.mul').plain('i32.add').set(this.#a)
-  }
-
-  /** Multiplies `rows` rows of A by the panel, into the tile in scratch memory. */
-  #tile(rows: number): void {
-    const code = this.#code
-    const { k, tile, run, gaps } = this.#fields
-    const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
-    const b = code.local('i32')
-    for (const sum of sums) code.floats(0).set(sum)
-    const at = this.#rowsFrom(rows)
-    code.get(this.#panel).set(b)
-    if (this.#form.isWindowed) {
-      const gap = code.local('i32')
-      const left = code.local('i32')
-      code.get(gaps).set(gap)
-      code.get(k).set(left)
-      code.loop(() => {
-        this.#sum(sums, at, b, run)
-        for (const address of at) code.get(address).get(gap).load32().plain('i32.add').set(address)
-        code.increase(gap, 4)
-        code.get(left).get(run).plain('i32.sub').set(left)
-        code.get(left)
-      })
-    } else this.#sum(sums, at, b, k)
-    for (const [index, sum] of sums.entries())
-      code
-        .get(tile)
-        .get(sum)
-        .memory('v128.store', 16 * index)
-  }
-
-  /** The addresses of the tile's rows. */
-  #rowsFrom(rows: number): readonly Local[] {
-    const code = this.#code
-    const at = Array.from({ length: rows }, () => code.local('i32'))
-    for (const [row, local] of at.entries()) {
-      if (this.#form.isWindowed) {
-        code
-          .get(this.#a)
-          .get(this.#entry)
-          .load32(4 * row)
-        code.plain('i32.add').set(local)
-      } else if (row === 0) code.get(this.#a).set(local)
-      else
-        code
-          .get(at[row - 1]!)
-          .get(this.#fields.aRow)
-          .plain('i32.add')
-          .set(local)
-    }
-    return at
-  }
-
-  /** Adds `count` steps of the sum, and advances the addresses past them. */
-  #sum(sums: readonly Local[], at: readonly Local[], b: Local, count: Local): void {
-    const code = this.#code
-    const left = code.local('i32')
-    const unroll = this.#form.isUnit ? 4 : 1
-    if (unroll > 1) {
-      code.get(count).number(-unroll).plain('i32.and').set(left)
-      code.get(left)
-      code.when(() =>
-        code.loop(() => {
-          for (let step = 0; step < unroll; step++) this.#step(sums, at, b, step)
-          this.#advance(at, b, unroll)
-          code.increase(left, -unroll).get(left)
-        }),
-      )
-      code
-        .get(count)
-        .number(unroll - 1)
-        .plain('i32.and')
-        .set(left)
-    } else code.get(count).set(left)
-    code.get(left)
-    code.when(() =>
-      code.loop(() => {
-        this.#step(sums, at, b, 0)
-        this.#advance(at, b, 1)
-        code.increase(left, -1).get(left)
-      }),
-    )
-  }
-
-  /** One k: multiplies each row's number by the panel's eight. */
-  #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
-    const code = this.#code
-    const x = code.local('v128')
-    const low = code.local('v128')
-    const high = code.local('v128')
-    code
-      .get(b)
-      .memory('v128.load', PANEL_BYTES * step)
-      .set(low)
-    code
-      .get(b)
-      .memory('v128.load', PANEL_BYTES * step + 16)
-      .set(high)
-    for (const [row, address] of at.entries()) {
-      code
-        .get(address)
-        .memory('v128.load32_splat', 4 * step)
-        .set(x)
-      for (const [half, numbers] of [low, high].entries()) {
-        const sum = sums[2 * row + half]!
-        if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
-        else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
-      }
-    }
-  }
-
-  #advance(at: readonly Local[], b: Local, steps: number): void {
-    const code = this.#code
-    for (const address of at) {
-      if (this.#form.isUnit) code.increase(address, 4 * steps)
-      else code.get(address).get(this.#fields.aK).plain('i32.add').set(address)
-    }
-    code.increase(b, PANEL_BYTES * steps)
   }
 }

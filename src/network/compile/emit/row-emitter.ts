@@ -72,7 +72,8 @@ export class RowEmitter {
     this.#limit = code.local('i32')
     this.#left = canLeave(kernel) ? code.local('v128') : undefined
     this.#streams = kernel.streams.map(({ mode }, stream) => {
-      const isStrided = mode === 'strided' || (mode === 'uniform' && this.#isStored(stream))
+      const isStrided =
+        mode === 'strided' || mode === 'turned' || (mode === 'uniform' && this.#isStored(stream))
       const step = isStrided ? code.local('i32') : undefined
       if (step)
         code
@@ -101,13 +102,10 @@ export class RowEmitter {
     return this.#streams[stream]!.row
   }
 
-  /** Emits a whole row, whose streams already have their addresses; its elements take `bytes`. */
+  /** Emits a whole row, whose streams already have their addresses. `bytes`: the size of its elements. */
   emitRow(bytes: Local): void {
     const { kernel, code } = { kernel: this.#kernel, code: this.#code }
-    for (const [stream, { index }] of kernel.streams.entries())
-      if (index !== undefined) this.#move(stream, index)
-    for (const { held, row } of this.#streams)
-      if (held !== undefined) code.get(row).memory('v128.load32_splat').set(held)
+    this.#begin()
     for (let pass = 0; pass < kernel.passes; pass++) {
       this.#rowNumbers(pass)
       this.#pass(pass, bytes)
@@ -120,6 +118,40 @@ export class RowEmitter {
       code.storeLane(0)
     }
     this.#noteLeft()
+  }
+
+  /**
+   * Emits a row of exactly so many vectors, without a loop. Only for kernels of one pass without reductions.
+   */
+  emitVectors(count: number): void {
+    this.#begin()
+    this.#toStart()
+    for (let vector = 0; vector < count; vector++)
+      this.#body({ pass: 0, isSingle: false, offset: vector * VECTOR }, [], [])
+    this.#noteLeft()
+  }
+
+  /**
+   * Leaves a source's vector on the stack, computed from vectors of the streams, whose keys are `s` and their
+   * number. Adds the vectors that it computes. Only for kernels of one pass.
+   */
+  emitSource(source: Source, known: Map<string, Local>): void {
+    this.#source(source, known, { pass: 0, isSingle: false, offset: 0 })
+  }
+
+  /** Moves gathered streams to their rows, and reads the values that are the same in the whole row. */
+  #begin(): void {
+    const code = this.#code
+    for (const [stream, { index }] of this.#kernel.streams.entries())
+      if (index !== undefined) this.#move(stream, index)
+    for (const { held, row } of this.#streams)
+      if (held !== undefined) code.get(row).memory('v128.load32_splat').set(held)
+  }
+
+  #toStart(): void {
+    const code = this.#code
+    for (const { next, row } of this.#streams) if (next !== undefined) code.get(row).set(next)
+    code.number(0).set(this.#at)
   }
 
   /** A number in the row that overflowed 32 bits sets the step's status. */
@@ -206,8 +238,7 @@ export class RowEmitter {
         return sum
       })
     })
-    for (const { next, row } of this.#streams) if (next !== undefined) code.get(row).set(next)
-    code.number(0).set(this.#at)
+    this.#toStart()
     const whole = (mask: number) => code.get(bytes).number(mask).plain('i32.and').set(this.#limit)
     if (vectors === 2) {
       whole(-2 * VECTOR)

@@ -41,7 +41,7 @@ const spaceOf = (loop: Loop): readonly number[] =>
 const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
 
 /**
- * How a loop of the group reads or writes a value: at each element, once per row, or at other positions than
+ * How a loop of the group reads or writes a value: at each element, once per row, or at positions other than
  * the loop's.
  */
 export type Scope = 'full' | 'row'
@@ -263,17 +263,17 @@ function fits(group: Group, loop: Loop): boolean {
   )
 }
 
-/** Whether it reads a value that the group computes once per row. */
+/** Whether the loop reads a value that the group computes once per row. */
 const isOfRows = (group: Group, loop: Loop): boolean =>
   loop.args.some(({ value }) => isMade(group, value) && scopeIn(group, value.dims) === 'row')
 
-/** Whether it gathers single elements rather than rows. */
+/** Whether the loop gathers single elements rather than rows. */
 const isScattered = (loop: Loop): boolean =>
   loop.loop === 'gather' && (squeezedView(loop.args[1].view).strides.at(-1) ?? 0) !== 0
 
 const isMade = (group: Group, value: Value): boolean => group.made.has(value)
 
-/** Whether no value goes from the group through other groups to the loop. */
+/** False if the loop depends on the group through other groups. */
 function isLegal(
   group: Group,
   loop: Loop,

@@ -1,4 +1,14 @@
-import type { Cell, Kernel, KernelCall, Reload, Source, Store, Stream, StreamPlace } from '../emit/kernel.ts'
+import {
+  type Cell,
+  type Kernel,
+  type KernelCall,
+  QUAD_ROWS,
+  type Reload,
+  type Source,
+  type Store,
+  type Stream,
+  type StreamPlace,
+} from '../emit/kernel.ts'
 import {
   isKernelLoop,
   type Loop,
@@ -7,13 +17,16 @@ import {
   type SelectLoop,
   type Value,
 } from '../loops/loops.ts'
-import { costOf, type Kind, type Tree } from '../loops/tree.ts'
+import { costOf, isChecked, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
 import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
 import { productCall, productForm, tileBytes } from './product-call.ts'
 
 /** Cells that cost at most this are recomputed in later passes. */
 const CHEAP = 2
+
+/** Groups that cost more are not turned, because their trees are emitted five more times. */
+const MAX_TURNED = 48
 
 /** Strides over the space; the last ones run along the elements of rows. */
 interface Axes {
@@ -82,17 +95,19 @@ class KernelMaker {
     const reloads = product === undefined ? this.#reloads() : []
     const axes = this.#axes()
     const streams = this.#drafts.map((draft, at) => placeOf(draft, axes.steps[at]!))
+    const form = product && productForm(product, this.#packs)
+    const plain = streams.map(({ inner }, at) =>
+      streamOf(this.#drafts[at]!, inner, product !== undefined && at === 0),
+    )
     const kernel: Kernel = {
       outer: axes.dims.length - (product === undefined ? 1 : 2),
-      streams: streams.map(({ inner }, at) =>
-        streamOf(this.#drafts[at]!, inner, product !== undefined && at === 0),
-      ),
+      streams: (product === undefined && this.#turned(plain, streams, axes.dims)) || plain,
       cells: this.#cells,
       stores: this.#stores,
       reloads: reloads.map(({ cell, stream }) => ({ cell, stream })),
       passes: 1 + Math.max(0, ...this.#cells.map((cell) => ('tree' in cell && cell.isRow ? 0 : cell.pass))),
       sizes: this.#sizes.length,
-      product: product && productForm(product, this.#packs),
+      product: form,
       ...(loops[0]?.loop === 'scatter' && { isOrdered: true }),
     }
     const inner = axes.dims.at(-1)!
@@ -104,8 +119,30 @@ class KernelMaker {
       streams: scratch.streams,
       sizes: this.#sizes,
       scratchBytes: scratch.bytes + (product === undefined ? 0 : tileBytes(product)),
-      product: product && productCall(product),
+      product: product && productCall(product, form!),
     }
+  }
+
+  /**
+   * The streams with their strided ones marked as turned, if four rows can be processed at once. Undefined
+   * otherwise.
+   */
+  #turned(
+    modes: readonly Stream[],
+    places: readonly StreamPlace[],
+    dims: readonly number[],
+  ): readonly Stream[] | undefined {
+    const isPlain = this.#cells.every((cell) => 'tree' in cell && !cell.isRow && !isChecked(cell.tree))
+    const cost = this.#costs.reduce((sum, each) => sum + each, 0)
+    if (!isPlain || cost > MAX_TURNED || this.#isSingle || (dims.at(-2) ?? 0) < QUAD_ROWS) return undefined
+    const isApart = places.some(({ index }) => index !== undefined)
+    const written = new Set(this.#stores.map(({ stream }) => stream))
+    const fits = modes.every(({ mode }, at) => {
+      if (mode === 'strided') return places[at]!.steps.at(-1) === 1
+      return mode === 'vector' || !written.has(at)
+    })
+    if (isApart || !fits || !modes.some(({ mode }) => mode === 'strided')) return undefined
+    return modes.map((stream) => (stream.mode === 'strided' ? { ...stream, mode: 'turned' } : stream))
   }
 
   #cell(loop: Loop): void {

@@ -1,17 +1,23 @@
 // What a kernel needs to know about a product: its form, its scratch memory, and how it steps through both
 // operands.
+import { roundUp } from '../../../core/abi/encodings.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { type Kernel, PANEL, type ProductCall, TILE_ROWS, type Walk } from '../emit/kernel.ts'
+import {
+  BLOCK_STEP,
+  PANEL,
+  type ProductCall,
+  type ProductForm,
+  TILE_ROWS,
+  type Walk,
+} from '../emit/kernel.ts'
 import { isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'
 
-export function productForm(
-  { args: [a, b], windows }: ProductLoop,
-  packs: boolean,
-): NonNullable<Kernel['product']> {
+export function productForm({ args: [a, b], windows }: ProductLoop, packs: boolean): ProductForm {
   const isPacked = packs && isConstant(b.value)
   return {
     isUnit: a.view.strides.at(-1) === 1,
     isWindowed: windows !== undefined,
+    isByColumn: windows?.isByColumn === true,
     b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
   }
 }
@@ -22,15 +28,37 @@ export function tileBytes({ args: [, b] }: ProductLoop): number {
   return 4 * PANEL * TILE_ROWS + 4 * PANEL * k + 64
 }
 
-export function productCall({ args: [a, b], windows }: ProductLoop): ProductCall {
+/** Bytes of A that a unit reads: about what the second level of a small cache holds besides a panel of B. */
+const UNIT_BYTES = 128 * 1024
+/** Shorter units would spend much of their time on finding their addresses. */
+const MIN_UNIT_ROWS = 48
+
+/**
+ * Units of one product have about equally many rows. If a panel of B is packed while it is read, all rows use
+ * it at once.
+ */
+function unitRows(m: number, rowBytes: number, isPacked: boolean): number {
+  if (!isPacked) return Math.max(1, m)
+  const blocks = Math.ceil(m / Math.max(MIN_UNIT_ROWS, UNIT_BYTES / rowBytes))
+  return roundUp(Math.max(1, Math.ceil(m / Math.max(1, blocks))), BLOCK_STEP)
+}
+
+export function productCall(loop: ProductLoop, { b: form }: ProductForm): ProductCall {
+  const {
+    args: [a, b],
+    windows,
+  } = loop
   const { rowAxes, sumAxes } = windows ?? { rowAxes: 1, sumAxes: 1 }
   const { dims, strides } = a.view
   const walks = dims.map((size, axis): Walk => [size, strides[axis]!]).slice(-rowAxes - sumAxes)
   const at = ({ value, view }: Ref) => ({ at: { value, offset: view.offset }, inner: 0 })
+  const m = countOf(dims.slice(-rowAxes - sumAxes, -sumAxes))
+  const [k, n] = b.view.dims.slice(-2) as [number, number]
   return {
-    m: countOf(dims.slice(-rowAxes - sumAxes, -sumAxes)),
-    n: b.view.dims.at(-1)!,
-    k: b.view.dims.at(-2)!,
+    m,
+    n,
+    k,
+    rows: unitRows(m, 4 * (windows?.isByColumn ? n : k), form === 'packed'),
     a: {
       ...at(a),
       steps: strides.slice(0, -rowAxes - sumAxes),

@@ -7,7 +7,7 @@ import { inverseOf, isWhole, spread, transposed, type View, whole } from './view
 /**
  * How an output element depends on input elements (the mapping types of DNNFusion, without `reorganize`,
  * which is a view): `one-to-one` elementwise; `one-to-many` with broadcasting or repetition; `many-to-many`
- * reductions and products; `shuffle` the same elements in another order.
+ * reductions and products; `shuffle` the same elements in a different order.
  */
 export type Mapping = 'one-to-one' | 'one-to-many' | 'many-to-many' | 'shuffle'
 
@@ -28,7 +28,7 @@ export interface GivenConstant {
   readonly codes?: Codes | BlockCodes | undefined
   /**
    * Which elements to take, in the view's row-major order. Default: all, in stored order. Cannot be combined
-   * with codes.
+   * with codes in blocks.
    */
   readonly view?: View | undefined
   /**
@@ -128,7 +128,7 @@ export interface PlaceLoop extends LoopBase {
   readonly at: View
 }
 
-/** out[at[b, m, n]] = sum over k of a[b, m, k] * b[b, k, n]. */
+/** out[at[b, m, n]] = sum over k of a[b, m, k] * b[b, k, n], or of a[b, m, k, n] * b[b, k, n]. */
 export interface ProductLoop extends LoopBase {
   readonly loop: 'product'
   readonly args: readonly [a: Ref, b: Ref]
@@ -142,11 +142,16 @@ export interface Windows {
   /** How many axes of A are rows, and how many after those are summed. */
   readonly rowAxes: number
   readonly sumAxes: number
-  /** The number of adjacent numbers in a run. */
+  /** Whether each column has its own numbers; they are adjacent, and A's axes leave them out. */
+  readonly isByColumn: boolean
+  /** The number of adjacent numbers in a run; 1 if each column has its own. */
   readonly run: number
   /** i32 [m]: the bytes from the first row to each. */
   readonly rows: Ref
-  /** i32 [k / run]: the bytes from the end of each run to the next run in its row; 0 after the last. */
+  /**
+   * i32 [k / run]: the bytes from the end of each run to the next run in its row, or from one number of a
+   * column to the next; 0 after the last.
+   */
   readonly gaps: Ref
 }
 
@@ -264,7 +269,7 @@ export function stepsOf(loop: Loop): number {
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })
 export const dimsOf = ({ view }: Ref): readonly number[] => view.dims
 export const bytesOf = ({ dims }: Pick<Value, 'dims'>): number => 4 * countOf(dims)
-/** The reference with its axes in another order. */
+/** The reference with its axes in a different order. */
 export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
   ...ref,
   view: transposed(ref.view, perm),

@@ -144,7 +144,7 @@ const mod: Body = ([a, b], node) => {
   }
   if (isFloat) throw unclaimed(node, 'fmod is not compiled')
   const rest = apply('i.sub', a!, apply('i.mul', b!, apply('i.div', a!, b!)))
-  // The remainder takes the divisor's sign.
+  // The remainder has the divisor's sign.
   const differs = apply('i.and', less(apply('i.xor', rest, b!), whole(0)), not(apply('i.eq', rest, whole(0))))
   return select(differs, apply('i.add', rest, b!), rest)
 }
@@ -153,7 +153,7 @@ const mod: Body = ([a, b], node) => {
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
 
-/** Operators whose trees depend on more than their arguments; `elementwise.ts` makes their trees. */
+/** Operators whose trees depend on more than their arguments; `elementwise.ts` builds their trees. */
 type OwnTree = 'Clip' | 'Cast' | 'CastLike'
 
 const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {

@@ -66,7 +66,7 @@ const quantize: Handler = (lowering, node) => {
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // No code lies beyond it, whatever the zero point, and the sum fits into i32.
+  // Larger than any code, whatever the zero point, and small enough for the sum to fit into i32.
   const limit = number(2 ** 20)
   const rounded = apply('nearest', div(arg(0), arg(1)))
   const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
@@ -89,7 +89,7 @@ const dynamicQuantize: Handler = (lowering, node) => {
 }
 
 /**
- * The floats that DynamicQuantizeLinear made codes of, if input 0 are such codes. The product then has the
+ * The floats that DynamicQuantizeLinear quantised, if input 0 holds its codes. The product then has the
  * wrong scale for sums of integers, so it must become floats at once.
  */
 function unrounded(lowering: Lowering, node: Node): Ref {

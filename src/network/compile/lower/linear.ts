@@ -26,7 +26,8 @@ const MIN_ELEMENTS = 4096
 /** The encoding of a matrix [k, n]; undefined if it is multiplied in f32. */
 export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEncoding | undefined {
   if (policy === 'f32' || !isConstant(value)) return undefined
-  const { codes } = value.given
+  // Kernels read codes in the order of the file.
+  const codes = value.given.view === undefined ? value.given.codes : undefined
   if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < MIN_ELEMENTS)
     return undefined
   if (codes !== undefined) return isNibbles(codes) ? 'w4_g32' : 'w8_g32'
@@ -34,7 +35,7 @@ export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEn
   return policy === 'w4' ? 'w4_g32' : 'w8_g32'
 }
 
-/** Whether the codes fit into 4 bits. With zero points of their own, they need 8. */
+/** Whether the codes fit into 4 bits. Codes with zero points need 8 bits. */
 const isNibbles = (codes: Codes | BlockCodes): boolean =>
   'block' in codes && codes.bits === 4 && codes.zeros === undefined && codes.block % GROUP === 0
 

@@ -1,5 +1,5 @@
 // Lowers a graph whose sizes are known to a list of loops. The table of operators says how: with a body for
-// each element, with a view, or with a handler that makes loops.
+// each element, with a view, or with a handler that creates loops.
 
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
@@ -25,6 +25,7 @@ import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
 import { REDUCTION_HANDLERS } from './reductions.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
+import { TRANSPOSED_HANDLERS } from './transposed-windows.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
 import { CONV_HANDLERS } from './windows.ts'
 
@@ -100,6 +101,7 @@ const LOOPS: Readonly<Record<LoopOperator, Handler>> = {
   ...ROTARY_HANDLERS,
   ...SCATTER_HANDLERS,
   ...CONV_HANDLERS,
+  ...TRANSPOSED_HANDLERS,
   ...CODE_HANDLERS,
 }
 

@@ -71,7 +71,10 @@ function skipNormed(isCentred: boolean): Handler {
   }
 }
 
-/** Each group of channels in a sample is normalised. Scale and bias are per channel, or per group in early opsets. */
+/**
+ * Each group of channels in a sample is normalised. Scale and bias are per channel, or per group in early
+ * opsets.
+ */
 function groupNormed(groupsOf: (node: Node, channels: number) => number): Handler {
   return (lowering, node) => {
     const x = first(lowering, node)

@@ -109,9 +109,10 @@ function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefine
 const gemm: Handler = (lowering, node) => {
   const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32') throw unclaimed(node, 'integer products are not compiled')
-  const turned = (ref: Ref, is: boolean): Ref => (is ? { ...ref, view: transposed(ref.view, [1, 0]) } : ref)
-  const a = turned(left, flagOf(node, 'transA'))
-  const b = turned(right, flagOf(node, 'transB'))
+  const transposedIf = (ref: Ref, is: boolean): Ref =>
+    is ? { ...ref, view: transposed(ref.view, [1, 0]) } : ref
+  const a = transposedIf(left, flagOf(node, 'transA'))
+  const b = transposedIf(right, flagOf(node, 'transB'))
   const alpha = floatOf(node, 'alpha', 1)
   const beta = floatOf(node, 'beta', 1)
   const third = node.inputs[2] ?? ''
@@ -135,8 +136,8 @@ const fusedMatMul: Handler = (lowering, node) => {
     if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes its batch axes')
     const ref = lowering.values.ref(node, node.inputs[index]!)
     const axes = [...dimsOf(ref).keys()]
-    const isTurned = flagOf(node, `trans${side}`) && axes.length > 1
-    return isTurned
+    const isTransposed = flagOf(node, `trans${side}`) && axes.length > 1
+    return isTransposed
       ? { ...ref, view: transposed(ref.view, [...axes.slice(0, -2), ...axes.slice(-2).reverse()]) }
       : ref
   }) as [Ref, Ref]

@@ -147,9 +147,9 @@ function layerOf(
     const ref = lowering.values.ref(node, node.inputs[index]!)
     return reshape(lowering, node, { ...ref, view: sliced(ref.view, 0, direction, 1) }, dims)
   }
-  const turned = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
+  const transposedRef = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
   const x = reshape(lowering, node, lowering.values.ref(node, node.inputs[0]!), [steps * batch, width])
-  const made = multiply(lowering, node, x, turned(ofDirection(1, [rows, width])))
+  const made = multiply(lowering, node, x, transposedRef(ofDirection(1, [rows, width])))
   const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
   const half = (index: number): Ref | undefined =>
     biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
@@ -162,7 +162,7 @@ function layerOf(
   const state = begun(5)
   return {
     products: reshape(lowering, node, products, [steps, batch, rows]),
-    weights: turned(ofDirection(2, [rows, hidden])),
+    weights: transposedRef(ofDirection(2, [rows, hidden])),
     bias: half(1),
     state,
     cell: gates === 4 ? begun(6) : state,

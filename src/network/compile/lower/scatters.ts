@@ -29,7 +29,8 @@ function combined(node: Node, kind: Kind): Tree | undefined {
       return by('add', 'i.add')
     case 'mul':
       return by('mul', 'i.mul')
-    // ScatterElements is defined by a comparison, so an old NaN stays. ScatterND is defined to propagate NaN.
+    // ScatterElements is defined by a comparison, so an old NaN is kept. ScatterND is defined to propagate
+    // NaN.
     case 'min':
       return isPart ? by('min', 'i.min') : select(apply(less, update, old), update, old)
     case 'max':

@@ -8,20 +8,21 @@ import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../
 import { reshape } from './lowering/layouts.ts'
 import type { Lowering } from './lowering/lowering.ts'
 
-/** Minimum length of a run that is read in place. Shorter ones are copied first. */
-const MIN_RUN = 4
-
-/** [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. */
+/**
+ * [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. The last
+ * `rowAxes` places are rows.
+ */
 export function productSides(
   lowering: Lowering,
   node: Node,
   windows: Ref,
   filters: Ref,
+  rowAxes: number,
 ): Pick<ProductLoop, 'args' | 'windows'> {
   const { dims } = windows.view
-  const [batch, group] = dims as [number, number]
   const [count, ...taps] = dimsOf(filters) as [number, ...number[]]
   const front = dims.length - taps.length
+  const [batch, group, ...outer] = dims.slice(0, front - rowAxes) as [number, number, ...number[]]
   // The summed axes are taken in memory order, which makes the runs long.
   const sums = orderOf(axesOf(windows.view, front))
   const order = [...Array(front).keys(), ...sums.map((axis) => front + axis)]
@@ -30,31 +31,65 @@ export function productSides(
   const k = countOf(taps)
   const split = reshape(lowering, node, filters, [group, each, ...taps])
   const perm = [0, 1, ...sums.map((axis) => axis + 2)]
-  const rows = reshape(lowering, node, { ...split, view: transposed(split.view, perm) }, [group, each, k])
-  const b = { ...rows, view: spread(transposed(rows.view, [0, 2, 1]), [batch, group, k, each]) }
-  const plain = [batch, group, countOf(dims.slice(2, front)), k]
-  const tables = reshaped(a.view, plain) === undefined ? windowsOf(lowering, a.view, front) : undefined
-  if (tables !== undefined) return { args: [a, b], windows: tables }
-  return { args: [reshape(lowering, node, a, plain), b] }
+  const ones = outer.map(() => 1)
+  const rows = reshape(lowering, node, { ...split, view: transposed(split.view, perm) }, [
+    group,
+    ...ones,
+    each,
+    k,
+  ])
+  const swapped = [...Array(ones.length + 1).keys(), ones.length + 2, ones.length + 1]
+  const b = { ...rows, view: spread(transposed(rows.view, swapped), [batch, group, ...outer, k, each]) }
+  const plain = [batch, group, ...outer, countOf(dims.slice(front - rowAxes, front)), k]
+  const view = reshaped(a.view, plain)
+  if (view !== undefined) return { args: [{ ...a, view }, b] }
+  return { args: [a, b], windows: windowsOf(lowering, a.view, front, rowAxes) }
 }
 
-/** Undefined if the runs are too short. */
-function windowsOf(lowering: Lowering, view: View, front: number): Windows | undefined {
+/** [batch, 1, ...places, ...taps], whose channels are adjacent, and [channels, 1, ...taps]. */
+export function columnSides(
+  lowering: Lowering,
+  node: Node,
+  windows: Ref,
+  filters: Ref,
+  rowAxes: number,
+): Pick<ProductLoop, 'args' | 'windows'> {
+  const [channels, , ...taps] = dimsOf(filters) as [number, number, ...number[]]
+  const { dims } = windows.view
+  const front = dims.length - taps.length
+  const k = countOf(taps)
+  const flat = reshape(lowering, node, filters, [channels, k])
+  const outer = dims.slice(0, front - rowAxes)
+  const b = { ...flat, view: spread(transposed(flat.view, [1, 0]), [...outer, k, channels]) }
+  return { args: [windows, b], windows: windowsOf(lowering, windows.view, front, rowAxes, true) }
+}
+
+function windowsOf(
+  lowering: Lowering,
+  view: View,
+  front: number,
+  rowAxes: number,
+  isByColumn = false,
+): Windows {
   const sums = collapsed(axesOf(view, front))
-  const run = sums.dims.at(-1) ?? 0
-  if (sums.strides.at(-1) !== 1 || run < MIN_RUN) return undefined
-  const rows = axesOf(view, 2, front)
-  const runs = sums.dims.slice(0, -1)
+  const isRun = !isByColumn && sums.strides.at(-1) === 1
+  const run = isRun ? sums.dims.at(-1)! : 1
+  const rows = axesOf(view, front - rowAxes, front)
+  const end = isRun ? -1 : undefined
+  const runs = sums.dims.slice(0, end)
   lowering.spend(ROW_UNITS * (countOf(rows.dims) + countOf(runs)))
-  const starts = walk(runs, sums.strides.slice(0, -1))
+  const starts = walk(runs, sums.strides.slice(0, end))
+  // A product by column stays at the number that it has read; others advance past the run.
+  const passed = isByColumn ? 0 : run * (view.strides.at(-1) ?? 1)
   return {
-    rowAxes: front - 2,
+    rowAxes,
     sumAxes: view.dims.length - front,
+    isByColumn,
     run,
     rows: table(lowering, walk(rows.dims, rows.strides)),
     gaps: table(
       lowering,
-      starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - run : 0)),
+      starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - passed : 0)),
     ),
   }
 }

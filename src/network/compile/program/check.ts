@@ -31,7 +31,7 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   const { a, b, m, n, k } = product
   const batch = (steps: readonly number[]) => outer.map((size, axis): Walk => [size, steps[axis]!])
   // Without rows or columns, nothing is read.
-  check(a, [...batch(a.steps), ...a.walks, [n, 0]], nodes)
+  check(a, [...batch(a.steps), ...a.walks, [n, call.kernel.product?.isByColumn ? 1 : 0]], nodes)
   check(b, [...batch(b.steps), [k, b.k], [n, b.column], [m, 0]], nodes)
 }
 
@@ -61,7 +61,7 @@ function checkSelected(
     )
 }
 
-/** The same for a kernel of the engine, which reads and writes whole groups of 32. */
+/** Like `checkCall`, for an engine kernel, which reads and writes whole groups of 32. */
 export function checkKernel(loop: KernelLoop): void {
   const [{ value, view }] = loop.args
   const at = (of: StreamPlace['at']) => ({ at: of })

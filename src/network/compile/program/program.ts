@@ -37,7 +37,8 @@ interface EmittedStep extends StepBase {
   /** Equal for steps that share a function. */
   readonly key: string
   /**
-   * Rows, or panels of all products in a batch, that threads can split between them. 1 if rows are ordered.
+   * Rows, or panels times blocks of rows of all products in a batch, that threads can split between them. 1
+   * if rows are ordered.
    */
   readonly units: number
 }
@@ -162,7 +163,7 @@ function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): numbe
   if (kernel.isOrdered) return count * inner === 0 ? 0 : 1
   if (selected === 0) return 0
   if (product === undefined) return inner === 0 ? 0 : count
-  return product.m === 0 ? 0 : count * Math.ceil(product.n / PANEL)
+  return product.m === 0 ? 0 : count * Math.ceil(product.m / product.rows) * Math.ceil(product.n / PANEL)
 }
 
 /** Steps, with their functions emitted. */
@@ -188,7 +189,7 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
   for (const [at, step] of steps.entries()) for (const value of valuesOf(step)) touch(value, at)
   for (const { ref } of lowered.outputs) touch(ref.value, steps.length)
   const shared = mayShare ? sharedPlaces(lowered, steps, spans) : new Map<Value, Value>()
-  // In the order of the map, each value is written over one that was made before it.
+  // The map lists a value after the one that it overwrites, so one pass finds the root of each.
   const rooted = new Map<Value, Value>()
   for (const [value, over] of shared) rooted.set(value, rooted.get(over) ?? over)
   const rootOf = (value: Value): Value => rooted.get(value) ?? value
@@ -321,7 +322,7 @@ function reportOf(
   const { loops, viewBytes, viewNodes } = lowered
   const unfusedBytes = loops.reduce((sum, each) => {
     const { loop, args, out } = each
-    // It reads as much of a table as it writes.
+    // A gather reads as many bytes of its table as it writes.
     const read = loop === 'gather' ? args.slice(1) : args
     const weights = loop === 'linear' ? weightBytes(each) : 0
     return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))

@@ -40,7 +40,7 @@ export class Constants {
     this.#memory = memory
   }
 
-  /** Call this when a program stops using it. It is freed once nothing uses it. */
+  /** Call this when a program stops using the constant, which is freed once nothing uses it. */
   release(laid: LaidConstant): void {
     if (--laid.users > 0) return
     const forms = this.#laid.get(laid.constant)
@@ -134,12 +134,14 @@ export class Constants {
     const known = this.#laid.get(constant)?.get(key)
     if (known !== undefined) return known
     const tensor = await constantTensor(name, constant, signal)
+    const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     const whole = () => {
       if (packing !== undefined) return packed(tensor, packing)
-      return view === undefined ? tensor : viewed(tensor, view)
+      const floats =
+        coded === undefined ? tensor : decoded(view === undefined ? value.dims : tensor.dims, coded)
+      return view === undefined ? floats : viewed(floats, view)
     }
-    const coded = codes && (await this.#coded(graph, tensor, codes, signal))
-    const address = place(() => (coded === undefined ? whole() : decoded(value.dims, coded)), coded)
+    const address = place(whole, view === undefined ? coded : undefined)
     const laid = { constant, form: key, address, users: 0 }
     memo(this.#laid, constant, () => new Map<string, LaidConstant>()).set(key, laid)
     return laid

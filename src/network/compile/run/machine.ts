@@ -36,6 +36,8 @@ const MAX_PAGES = 65_536
 const MAX_BYTES = 2 ** 32 - PAGE
 /** The maximum to request on devices that reserve all shared memory up front. */
 const MIN_SHARED = 256 * 1024 * 1024
+/** About two microseconds. The threads would wait for each other longer than that. */
+const ALONE_STEPS = 65_536
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
@@ -45,7 +47,14 @@ export interface MachineOptions {
   /** The engine's module, for programs that use its kernels, and for threads. Default: none. */
   readonly kernels?: WebAssembly.Module | undefined
   /** Starts a worker for each thread but the first. The module must then be a shared-memory build. */
-  readonly workers?: { readonly threads: number; readonly start: () => ComputePort } | undefined
+  readonly workers?:
+    | {
+        readonly threads: number
+        readonly start: () => ComputePort
+        /** Steps that cost at most this run on the first thread alone. Default: 65,536; tests share all. */
+        readonly aloneSteps?: number | undefined
+      }
+    | undefined
 }
 
 /** A program whose records are in the arena. */
@@ -74,12 +83,14 @@ export class Machine {
   readonly #numbers = new Map<string, number>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
+  readonly #aloneSteps: number
   readonly #pieces: Pieces
   #current: PlacedProgram | undefined
   #codeBytes = 0
 
   private constructor({ fuse, kernels, workers }: MachineOptions) {
     this.#fuse = fuse
+    this.#aloneSteps = workers?.aloneSteps ?? ALONE_STEPS
     this.#memory =
       kernels === undefined
         ? new WebAssembly.Memory({ initial: 1 })
@@ -323,6 +334,7 @@ export class Machine {
         words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
         words[entry + STEP_ENTRY.record] = records[index]!
         words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
+        words[entry + STEP_ENTRY.alone] = isOp || step.taken > this.#aloneSteps ? 0 : 1
       }
     words.fill(0, claims / 4, claims / 4 + steps.length)
     const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)

@@ -44,7 +44,7 @@ test('codes from a file keep their values, except that their scales are rounded 
     for (let column = 0; column < n; column++) {
       const code = data[row * n + column]! - zero[column]!
       const error = Math.abs(found[column * k + row]! - code * scale[column]!)
-      // The kernels have no code 128, so its group gets a scale of its own.
+      // The kernels have no code 128, so a group with it is requantised.
       expect(error).toBeLessThanOrEqual(0.51 * scale[column]!)
       if (error <= Math.abs(code) * scale[column]! * 2 ** -11) kept++
     }

@@ -1,6 +1,7 @@
 // Tests the parts of a run. In: steps of a program. Out: whether the parts cover each step and each unit
 // once, in order, and none takes much longer than the others.
 import { expect, test } from 'vitest'
+import { STEP_ENTRY_WORDS } from '../../../core/runtime/functions/step-list.ts'
 import type { Step } from '../program/program.ts'
 import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'
 
@@ -60,7 +61,7 @@ test('a part ends at its limit, and long steps are split where possible', () => 
 test("a part of a thread's list begins at its step", () => {
   const list = { entries: 1000, count: 8, claims: 600, barrier: 40 }
   expect(listOf(list, { from: 2, to: 5 })).toEqual({
-    entries: 1000 + 2 * 12,
+    entries: 1000 + 2 * 4 * STEP_ENTRY_WORDS,
     count: 3,
     claims: 608,
     barrier: 40,

@@ -83,6 +83,7 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   const at = (name: keyof typeof PRODUCT_WORDS): number => word + PRODUCT_WORDS[name]
   words[at('m')] = product.m
   words[at('k')] = product.k
+  words[at('unitRows')] = product.rows
   words[at('a')] = room.addressOf(product.a)
   words[at('aRow')] = 4 * product.a.row
   words[at('aK')] = 4 * product.a.k

@@ -16,11 +16,11 @@ type Runtime = typeof import('onnxruntime-web/wasm')
 
 /** Maximum number of open sessions; the oldest is released first. */
 const MAX_SESSIONS = 32
-/** Its value for an unknown size: -1 as an unsigned number. */
+/** The runtime's value for an unknown size: -1 as an unsigned number. */
 const UNKNOWN = 2 ** 32 - 1
 /** A protobuf message is at most 2 GiB. */
 const MAX_BYTES = 2 ** 31 - 1
-/** Errors already contain everything that it would log. */
+/** Errors already contain everything that the runtime would log. */
 const QUIET = { logSeverityLevel: 4 } as const
 /** Constants with at most this many elements are compared by their bytes. */
 const MAX_COMPARED = 1024
@@ -29,7 +29,7 @@ const MAX_COMPARED = 1024
 async function loadRuntime(): Promise<Runtime> {
   try {
     const runtime = await import('onnxruntime-web/wasm')
-    // Its workers would need scripts and a policy of their own. A number that the page has set stays.
+    // Its workers would need scripts and a policy of their own. A number that the page has set is kept.
     runtime.env.wasm.numThreads ??= 1
     return runtime
   } catch (cause) {
@@ -81,7 +81,7 @@ export class Sessions {
         const dims = made.shape.map((size, axis): Dim => {
           const given = typeof size === 'string' ? dimFrom(size) : size
           const isKnown = typeof given === 'string' ? symbols.has(given) : given !== UNKNOWN
-          // The names of symbols that it invents are local to a session.
+          // The names of symbols that the runtime invents are local to a session.
           return isKnown ? given : dimFrom(`[${made.name} ${axis}]`)
         })
         // An empty list may also mean that the rank is unknown.

@@ -73,8 +73,8 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
 }
 
 /**
- * Where each node of a graph runs. With the fallback, onnxruntime-web takes all foreign nodes, without it
- * their evaluators. Throws `unsupported` for a node that nothing runs.
+ * Where each node of a graph runs. With the fallback, onnxruntime-web runs all foreign nodes; without it,
+ * their evaluators do. Throws `unsupported` for a node that nothing runs.
  */
 export function places(
   { constants }: Graph,

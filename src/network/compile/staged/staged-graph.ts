@@ -35,7 +35,7 @@ export class StagedGraph implements RunnableGraph {
   readonly #graph: Graph
   /** Without them, nothing runs in onnxruntime-web. */
   readonly #sessions: Sessions | undefined
-  /** Inputs whose values decide which nodes run: a program is made for each of their values. */
+  /** Inputs whose values decide which nodes run: a program is compiled for each of their values. */
   readonly #deciding: readonly string[]
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
   readonly #queue = new SerialQueue()

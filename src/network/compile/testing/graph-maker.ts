@@ -172,7 +172,7 @@ export class GraphMaker {
     this.write(limited, 'Clip', [name, low, high])
     this.#values.push({ name: limited, dims })
     const op = this.pick(UNARY)
-    // Two summation orders may end up on different sides of their discontinuities.
+    // Floor and Round are discontinuous, so two summation orders could give different integers.
     if ((op === 'Floor' || op === 'Round') && !this.feeds.has(name)) return
     this.node(op, [limited], dims)
   }
@@ -285,7 +285,7 @@ export class GraphMaker {
     else this.node('LayerNormalization', [...inputs, this.constant(this.floats([size]))], value.dims)
   }
 
-  /** Along one or two axes, with or without groups, with padding, strides and dilations. */
+  /** A convolution along one or two axes, with or without groups, with padding, strides and dilations. */
   #conv(): void {
     const value = this.value(({ dims }) => (dims.length === 3 || dims.length === 4) && countOf(dims) < 3000)
     if (value === undefined) return
@@ -310,7 +310,7 @@ export class GraphMaker {
     })
   }
 
-  /** With a constant matrix or another value, possibly transposed. */
+  /** A product with a constant matrix or another value, possibly transposed. */
   #product(): void {
     const value = this.value(({ dims }) => dims.length > 1 && countOf(dims) < 4000)
     if (value === undefined) return

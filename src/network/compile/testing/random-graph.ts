@@ -126,7 +126,7 @@ function runningSum(graph: GraphMaker): void {
   graph.node('CumSum', [name, axis], dims, { exclusive, reverse })
 }
 
-/** A sum over the last axis with a matrix; the result has its axes in another order. */
+/** A sum over the last axis with a matrix; the result has its axes in a different order. */
 function einsum(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length >= 2 && dims.length <= 4 && countOf(dims) < 2000)
   if (value === undefined) return

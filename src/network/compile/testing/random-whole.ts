@@ -174,7 +174,7 @@ function arm(graph: GraphMaker, name: string): Graph {
   return { name: base, inputs: [], outputs: [`${base} end`], constants: new Map(), nodes }
 }
 
-/** A branch by a size, which passes take once sizes are known. */
+/** A branch that depends on a size, which passes choose once sizes are known. */
 function branch(graph: GraphMaker): void {
   const value = graph.value(({ dims }) => dims.length > 0)
   if (value === undefined) return

@@ -50,7 +50,7 @@ const activation =
     const { node, inputs } = context
     return [biased(node, given(context, 0), inputs[1], computeOf(node))]
   }
-/** The same with an attribute alpha. */
+/** An activation with an attribute alpha. */
 const scaled = (otherwise: number, compute: (x: number, alpha: number, node: Node) => number): Evaluate =>
   activation((node) => {
     const alpha = floatOf(node, 'alpha', otherwise)
@@ -74,7 +74,7 @@ function alongAxis(compute: Line): Evaluate {
   }
 }
 
-/** `compute` on each line of `size` numbers, which are `inner` elements apart. */
+/** Applies `compute` to each line of `size` numbers, which are `inner` elements apart. */
 export function lineByLine(input: Tensor, size: number, inner: number, compute: Line): Tensor {
   const made = zeros(input.dtype, input.dims)
   const read = reader(input)

@@ -1,5 +1,5 @@
 // Attention, evaluated. In: queries, keys, values, masks, the keys and values of earlier steps. Out: the
-// values weighted by the softmax of the scores; keys and values with those of earlier steps in front.
+// values weighted by the softmax of the scores; the keys and values, preceded by those of earlier steps.
 
 import { broadcastIndices } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
@@ -72,7 +72,7 @@ export function joinRows(
 export interface Scoring {
   readonly scale: number
   readonly softcap: number
-  /** The value added to a score; -Infinity if the query does not see the key. */
+  /** The value added to a score; -Infinity if the query does not attend to the key. */
   readonly bias: (batch: number, head: number, query: number, key: number) => number
   /** Rounds the results of the product, the cap, the mask and the softmax. Default: no rounding. */
   readonly round?: (value: number) => number
@@ -80,13 +80,19 @@ export interface Scoring {
   readonly onScores?: { readonly after: number; readonly take: (place: number, values: Float64Array) => void }
 }
 
-/** After the product, the cap, the mask or the softmax, with the numbers of `qk_matmul_output_mode`. */
+/**
+ * The steps after which scores can be output: product, cap, mask and softmax, numbered as in
+ * `qk_matmul_output_mode`.
+ */
 const PRODUCT = 0
 const CAPPED = 1
 const MASKED = 2
 const PROBABILITIES = 3
 
-/** A query that sees no key gets zeros. `write` receives the elements of [batch][head][query][dim]. */
+/**
+ * The result of a query that attends to no key is zeros. `write` receives the elements of
+ * [batch][head][query][dim].
+ */
 export function attend(
   node: Node,
   query: Heads,
@@ -126,7 +132,7 @@ export function attend(
         const isSeen = mask.some((each) => each !== -Infinity)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]! + mask[k]!)
         report(MASKED, place)
-        // A NaN score must not spoil a query that sees no keys.
+        // A NaN score must not spoil a query that attends to no keys.
         if (isSeen) softmax(scores)
         else scores.fill(0)
         for (let k = 0; k < key.rows; k++) scores[k] = round(scores[k]!)
@@ -200,7 +206,7 @@ export function evaluateAttention(context: Evaluation): (Tensor | undefined)[] {
   return [y, keys, values, wants(node, 3) ? scores : undefined]
 }
 
-/** The node's masks, one after another: its own, causal, window, padding. */
+/** Combines the node's masks: its mask input, causal, window and padding. */
 function biasOf(context: Evaluation, query: Heads, key: Heads): Scoring['bias'] {
   const { node, inputs } = context
   const [, , , mask, past, , lengths] = inputs

@@ -40,7 +40,10 @@ function evaluateSuppression(context: Evaluation): Tensor {
 /** The samples of one bin along one axis: up to two positions each, with weights. Undefined outside. */
 type Sample = readonly [low: number, high: number, share: number] | undefined
 
-/** The value between two pixels; more than one pixel outside of the image there is none. */
+/**
+ * The two pixels around a position, with the weight of the second. Undefined more than a pixel outside the
+ * image.
+ */
 function sampleAt(at: number, size: number): Sample {
   if (at < -1 || at > size) return undefined
   const inside = Math.min(Math.max(at, 0), size - 1)
@@ -114,7 +117,7 @@ function evaluateRoiAlign(context: Evaluation): Tensor {
 }
 
 /**
- * The weighted pixels around a sample: each by itself for a maximum, as the standard has it, or their sum.
+ * The weighted pixels around a sample: separately for a maximum, as the standard defines it, or their sum.
  */
 function pixels(
   read: (index: number) => number,

@@ -6,7 +6,7 @@ import { limitsOf } from '../operators/quantise.ts'
 import { roundEven } from '../operators/unary.ts'
 import { evaluateConv } from './images.ts'
 
-/** Codes less their zero point: one in all, or one per index of the first axis. */
+/** Codes minus their zero point: a single one, or one per index of the first axis. */
 function centred(context: Evaluation, index: number, zero: Tensor | undefined): Tensor {
   const codes = given(context, index)
   const made = zeros('i32', codes.dims)

@@ -1,5 +1,5 @@
-// Evaluators of rare operators and forms. In: single nodes with values at the limits of their types, and forms
-// of layers that are not compiled. Out: whether they give the outputs that the standard or ONNX Runtime
+// Evaluators of rare operators and forms. In: single nodes with values at the limits of their types, and
+// forms of layers that are not compiled. Out: whether they give the outputs that the standard or ONNX Runtime
 // defines.
 import { expect, test } from 'vitest'
 import { evaluateNode } from '../evaluate.ts'

@@ -55,7 +55,8 @@ export function evaluateConv(context: Evaluation): Tensor {
   const inside = new Int32Array(depth)
   for (let block = 0; block < batch! * group; block++)
     for (let place = 0; place < positions; place++) {
-      // What the window reads of this group's channels; nothing in the padding, whatever the weight there.
+      // The elements of this group's channels in the window. Padding is skipped, so its weights have no
+      // effect.
       let filled = 0
       for (let channel = 0; channel < perGroup!; channel++)
         for (let tap = 0; tap < taps; tap++) {
@@ -206,7 +207,10 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
   return made
 }
 
-/** The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the largest. */
+/**
+ * The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the
+ * largest.
+ */
 function evaluateMaxPool(context: Evaluation): Tensor[] {
   const { node } = context
   const y = evaluatePool(context, LARGEST)

@@ -10,7 +10,7 @@ export function boxOf(read: (index: number) => number, at: number, isCentred: bo
 
 const areaOf = ([top, left, bottom, right]: Box): number => (bottom - top) * (right - left)
 
-/** The area that two boxes share, as a share of the area that they cover. */
+/** Intersection over union: the area that two boxes share, divided by the area that they cover. */
 export function overlap(a: Box, b: Box): number {
   const height = Math.min(a[2], b[2]) - Math.max(a[0], b[0])
   const width = Math.min(a[3], b[3]) - Math.max(a[1], b[1])

@@ -54,7 +54,7 @@ function evaluateCompress(context: Evaluation): Tensor {
 
 type Scalar = number | bigint
 
-/** In the order of the first that differ; NaN comes last. */
+/** Lexicographic order; NaN comes last. */
 function compareSlices(a: ArrayLike<Scalar>, b: ArrayLike<Scalar>): number {
   for (let at = 0; at < a.length; at++) {
     const [left, right] = [a[at]!, b[at]!]
@@ -72,7 +72,7 @@ function evaluateUnique(context: Evaluation): Tensor[] {
   context.spend(x.data.length * SORT_UNITS)
   const values = Array.from({ length: size }, (_, at) => slices(x, axis, [at]).data as ArrayLike<Scalar>)
   const order = [...values.keys()].sort((a, b) => compareSlices(values[a]!, values[b]!) || a - b)
-  /** For each slice, the first one that equals it. */
+  /** For each slice, the index of the first slice that equals it. */
   const first = new Int32Array(size)
   const firsts: number[] = []
   for (const [at, each] of order.entries()) {
@@ -131,11 +131,11 @@ function evaluateBitCast(context: Evaluation): Tensor {
   const x = given(context, 0)
   const dtype = statedDtype(node, 'to') ?? x.dtype
   if (BITS[dtype] !== BITS[x.dtype] || BITS[dtype] < 8)
-    throw unclaimed(node, `it reads ${x.dtype} as ${dtype}, which has another size`)
+    throw unclaimed(node, `it reads ${x.dtype} as ${dtype}, which has a different size`)
   return tensorFromBytes('a node', node.name, dtype, x.dims, tensorBytes(x))
 }
 
-/** By elimination with the largest pivot of each column. */
+/** The determinant by Gaussian elimination with partial pivoting. */
 function determinantOf(matrix: Float64Array, size: number): number {
   let made = 1
   for (let column = 0; column < size; column++) {
@@ -191,7 +191,7 @@ function evaluateShrink(context: Evaluation): Tensor {
   return made
 }
 
-/** Replaces each group of elements that share all but the given axes. */
+/** Replaces each group of elements whose indices differ only along the given axes. */
 function inGroups(
   context: Evaluation,
   axes: readonly number[],
@@ -226,7 +226,7 @@ function evaluateLpNormalization(context: Evaluation): Tensor {
   })
 }
 
-/** Added to the deviation, as the standard's function has it. */
+/** Added to the deviation, as in the standard's function body. */
 const EPSILON = 1e-9
 
 const evaluateMeanVariance = (context: Evaluation): Tensor =>

@@ -4,7 +4,7 @@ import { walk } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
 import { type Evaluation, floatOf, given, unclaimed, unfit } from '../ir/operator.ts'
 import { reader, stridesOf, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
-import { dimsTurned, turns } from '../operators/contrib/products.ts'
+import { dimsTransposed, transposes } from '../operators/contrib/products.ts'
 import { pick } from '../operators/layout.ts'
 import { product } from '../operators/products.ts'
 import { limitsOf } from '../operators/quantise.ts'
@@ -118,7 +118,12 @@ function evaluateFusedMatMul(context: Evaluation): Tensor[] {
   const { node } = context
   const a = given(context, 0)
   const b = given(context, 1)
-  const made = product(context, turned(a, turns(node, 'A')), turned(b, turns(node, 'B')), 'f64')
+  const made = product(
+    context,
+    transposedIf(a, transposes(node, 'A')),
+    transposedIf(b, transposes(node, 'B')),
+    'f64',
+  )
   const alpha = floatOf(node, 'alpha', 1)
   return [
     tensorOf(
@@ -129,10 +134,10 @@ function evaluateFusedMatMul(context: Evaluation): Tensor[] {
   ]
 }
 
-function turned(tensor: Tensor, isTurned: boolean): Tensor {
-  if (!isTurned) return tensor
-  const dims = dimsTurned(tensor.dims)
-  return pick(tensor, dims, walk(dims, dimsTurned(stridesOf(tensor.dims))))
+function transposedIf(tensor: Tensor, isTransposed: boolean): Tensor {
+  if (!isTransposed) return tensor
+  const dims = dimsTransposed(tensor.dims)
+  return pick(tensor, dims, walk(dims, dimsTransposed(stridesOf(tensor.dims))))
 }
 
 export const PRODUCTS: Evaluators = new Map([

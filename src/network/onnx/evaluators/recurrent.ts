@@ -22,7 +22,7 @@ const limited: Activation = (x) => Math.min(1, Math.max(0, x))
 
 type Scaled = (x: number, alpha: number, beta: number) => number
 
-/** Activations that a node may name, with the defaults of the alpha and the beta that they take. */
+/** Activations that a node may name, with the defaults of their alpha and beta, if they have any. */
 const ACTIVATIONS: Readonly<Record<string, readonly [of: Scaled, alpha?: number, beta?: number]>> = {
   Affine: [(x, a, b) => a * x + b, 1, 0],
   Elu: [(x, a) => (x < 0 ? a * Math.expm1(x) : x), 1],

@@ -1,4 +1,4 @@
-// Rotations of pairs of numbers within heads, as evaluators of attention share them.
+// Rotations of pairs of numbers within heads, shared by the evaluators of attention.
 import type { Node } from '../ir/graph.ts'
 import { unfit } from '../ir/operator.ts'
 import { reader, type Tensor, zeros } from '../ir/tensor.ts'
@@ -15,7 +15,7 @@ interface Rotation {
   readonly isInterleaved: boolean
 }
 
-/** An element of a head after the rotation. `at` gives the elements before it. */
+/** An element of a head after the rotation. `at` returns the elements before the rotation. */
 export function rotated(
   { place, cosines, sines, pairs, isInterleaved }: Rotation,
   at: (batch: number, head: number, row: number, dim: number) => number,
@@ -44,7 +44,7 @@ export function rowOf(node: Node, positions: Tensor, rows: number): (batch: numb
   }
 }
 
-/** A tensor of `x`'s shape and type with the elements that `at` gives. */
+/** A tensor of `x`'s shape and type with the elements that `at` returns. */
 export function written(heads: ReturnType<typeof headsOf>, x: Tensor, at: typeof heads.at): Tensor {
   const made = zeros(x.dtype, x.dims)
   const write = headWriter(heads, heads.size, made)

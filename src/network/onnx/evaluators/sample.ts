@@ -1,4 +1,4 @@
-// Evaluators of operators that read images at other places.
+// Evaluators of operators that sample, crop or scatter images.
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf, walk } from '../ir/broadcast.ts'
 import { type Evaluation, flagOf, floatOf, given, intOf, intsOf, stringOf, unfit } from '../ir/operator.ts'
@@ -25,14 +25,14 @@ interface GridAxis {
   readonly padding: string
 }
 
-/** The coordinate inside the image; unchanged outside of it with padding of zeros. */
+/** The coordinate, moved into the image if it is outside; unchanged if the padding is zeros. */
 function inside(x: number, { size, low, high, padding }: GridAxis): number {
   if (x >= low && x <= high) return x
   if (padding === 'border') return Math.min(Math.max(x, 0), size - 1)
   return padding === 'reflection' ? reflected(x, low, high) : x
 }
 
-/** The position of a pixel, or -1 for a zero. */
+/** The position of a pixel; -1 if it is padding of zeros. */
 function pixelOf(at: number, axis: GridAxis): number {
   if (at >= 0 && at < axis.size) return at
   if (axis.padding === 'border') return Math.min(Math.max(at, 0), axis.size - 1)
@@ -158,7 +158,7 @@ function evaluateCenterCropPad(context: Evaluation): Tensor {
   if (axes.length !== sizes.length) throw unfit(node, `it has ${sizes.length} sizes for ${axes.length} axes`)
   const dims = x.dims.map((size, axis) => sizes[axes.indexOf(axis)] ?? size)
   const made = zeros(x.dtype, dims)
-  // The part that both have, centred in each.
+  // The size of the part that both have in common, which is centred in each.
   const common = dims.map((size, axis) => Math.min(size, x.dims[axis]!))
   const startIn = (own: readonly number[]) => {
     const strides = stridesOf(own)

@@ -24,7 +24,7 @@ function evaluateWindow(context: Evaluation, terms: readonly number[]): Tensor {
 /** One row of a transform, as real and imaginary parts in turn. */
 type Row = Float64Array
 
-/** The sum over all samples for each of `bins`; by Bluestein's or another method it would be faster. */
+/** Sums over all samples for each of `bins`. Bluestein's algorithm, for example, would be faster. */
 function transformed(row: Row, length: number, bins: number, sign: number): Row {
   const cos = Float64Array.from({ length }, (_, at) => Math.cos((2 * Math.PI * at) / length))
   const sin = Float64Array.from({ length }, (_, at) => sign * Math.sin((2 * Math.PI * at) / length))
@@ -60,7 +60,10 @@ function evaluateDft(context: Evaluation): Tensor {
   const parts = x.dims.at(-1)
   const axis = axisOf(node, transformedAxis(node, scalarOf(inputs[2])), x.dims.length)
   if (x.dims.length < 2 || axis === x.dims.length - 1 || (parts !== 1 && parts !== 2))
-    throw unfit(node, `it transforms axis ${axis} of [${x.dims}], whose last axis has the parts of a number`)
+    throw unfit(
+      node,
+      `it transforms axis ${axis} of [${x.dims}], whose last axis holds the parts of complex numbers`,
+    )
   const isInverse = flagOf(node, 'inverse')
   const isHalf = flagOf(node, 'onesided')
   const size = x.dims[axis]!

@@ -24,8 +24,8 @@ export function broadcast(node: Node, shapes: readonly (readonly number[])[]): n
 }
 
 /**
- * The same with symbolic dims. A symbol and a known size above 1 result in that size; a run in which the
- * symbol differs fails. Two symbols that may differ result in undefined.
+ * Like `broadcast`, with symbolic dims. A symbol and a known size above 1 result in that size; a run in which
+ * the symbol differs fails. Two symbols that may differ result in undefined.
  */
 export function broadcastDims(
   node: Node,

@@ -78,7 +78,7 @@ export function toMiniFloat(dtype: MiniFloat, value: number, saturates = true): 
   return made === 0 && nan === 0x80 ? 0 : dtype === 'f8e8m0' ? made : sign * made
 }
 
-/** The pattern of the nearest value; one more than the last beyond it. */
+/** The pattern of the nearest value; beyond the last value, one more than its pattern. */
 function placeOf(table: Float64Array, magnitude: number, isUp: boolean): number {
   let [low, high] = [0, table.length]
   while (low < high) {

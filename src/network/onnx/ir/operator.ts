@@ -81,7 +81,7 @@ function or<K extends AttributeKind, F>(node: Node, name: string, kind: K, fallb
   return found(node, name, kind) ?? fallback
 }
 
-/** Each throws `format` if the attribute has another type. */
+/** Each throws `format` if the attribute has a different type. */
 export const intOf = <F extends number | undefined>(node: Node, name: string, fallback: F): number | F =>
   or(node, name, 'int', fallback)
 export const flagOf = (node: Node, name: string, fallback = false): boolean =>

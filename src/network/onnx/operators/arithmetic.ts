@@ -110,7 +110,7 @@ function binary(name: string, since: number, dtypes: readonly DType[], arithmeti
   })
 }
 
-/** The same over any number of inputs, from left to right; `last` computes the final result. */
+/** Like `binary`, but folds any number of inputs from left to right; `last` computes the final result. */
 function variadic(
   name: string,
   since: number,

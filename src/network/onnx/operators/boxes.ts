@@ -1,8 +1,8 @@
-// Operators of detectors: boxes that do not overlap, and the image inside each.
+// Operators of detectors: suppressing boxes that overlap, and pooling the image inside each box.
 import { define, intOf, type Operator } from '../ir/operator.ts'
 import { FLOATS } from '../ir/tensor.ts'
 
-/** [selected, 3]: image, class and box, by class and then by falling score. */
+/** [selected, 3]: image, class and box, sorted by class and then by descending score. */
 const suppression: Operator = define({
   name: 'NonMaxSuppression',
   since: 10,

@@ -83,7 +83,7 @@ function inferCast(dtype: DType, input: Type | undefined): Type {
 }
 
 /**
- * Fractions are truncated; numbers out of range wrap. In floats of 8 bits they become the largest number
+ * Fractions are truncated; numbers out of range wrap. In floats of 8 bits, they become the largest number
  * unless the node says otherwise.
  */
 function evaluateCast(node: Node, input: Tensor, dtype: DType): Tensor {
@@ -133,7 +133,7 @@ const castLike: Operator = define({
   evaluate: (context) => [evaluateCast(context.node, given(context, 0), given(context, 1).dtype)],
 })
 
-/** Integers below 8 bits are stored as bytes, which do not wrap at their bits. */
+/** Integers below 8 bits are stored as bytes, which wrap only at 8 bits. */
 function wrapped(dtype: DType, value: number): number {
   const bits = BITS[dtype]
   if (bits >= 8 || isFloat(dtype)) return value

@@ -84,7 +84,7 @@ const einsum: Operator = define({
       node,
       shapes.map(({ length }) => length),
     )
-    // Which of two symbols an axis of the ellipsis takes depends on which one is 1.
+    // Which of two symbols is the size of an ellipsis axis depends on which one is 1.
     const isSure = shapes.flat().every((size) => typeof size === 'number')
     if (!isSure && DOTS_USED.test(equation.inputs.join(''))) return [{ dtype }]
     const sizes = sizesOf(node, equation.inputs, shapes)

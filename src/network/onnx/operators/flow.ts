@@ -233,8 +233,8 @@ export interface Along {
 const FIRST: Along = { axis: 0, isBackward: false }
 
 /**
- * How many inputs of a Scan are carried from step to step, and how it reads the others and stacks its outputs.
- * Axes may be negative.
+ * How many inputs of a Scan are carried from step to step, and how it reads the others and stacks its
+ * outputs. Axes may be negative.
  */
 export function scanningOf(
   node: Node,

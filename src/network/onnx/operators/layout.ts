@@ -89,7 +89,7 @@ const unsqueeze: Operator = {
   },
 }
 
-/** If no axes are given: all axes of size one. A squeezed symbol must be one. */
+/** If no axes are given: all axes of size one. A squeezed symbolic size must be one. */
 function squeezed(node: Node, dims: readonly Dim[], axes: readonly number[] | undefined): Dim[] {
   const at = new Set(axes?.map((axis) => axisOf(node, axis, dims.length)))
   for (const axis of at) {

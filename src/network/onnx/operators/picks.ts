@@ -1,4 +1,4 @@
-// Operators whose outputs have as many elements as values say, and rare ones along an axis.
+// Operators whose output sizes depend on values, and rare operators along an axis.
 import type { Dim } from '../ir/dims.ts'
 import type { Type } from '../ir/graph.ts'
 import { define, type Inference, intsOf, type Operator, sameType, statedDtype } from '../ir/operator.ts'
@@ -44,7 +44,7 @@ const eyeLike: Operator = define({
   infer: ({ node, inputs: [x] }) => [x && { dtype: statedDtype(node, 'dtype') ?? x.dtype, dims: x.dims }],
 })
 
-/** The same bits as another dtype of the same size. */
+/** Reads the bits as another dtype of the same size. */
 const bitCast: Operator = define({
   name: 'BitCast',
   since: 26,

@@ -115,14 +115,14 @@ function evaluateGemm(context: Evaluation): Tensor {
   if (a.dims.length !== 2 || b.dims.length !== 2) throw unfit(node, 'one of its inputs is not a matrix')
   const atA = flagOf(node, 'transA')
   const atB = flagOf(node, 'transB')
-  const dimsA = turned(a.dims, atA)
-  const dimsB = turned(b.dims, atB)
+  const dimsA = reversedIf(a.dims, atA)
+  const dimsB = reversedIf(b.dims, atB)
   const rows = dimsA[0]!
   const k = dimsA[1]!
   const columns = dimsB[1]!
   if (dimsB[0] !== k) throw unfit(node, `it multiplies shapes [${dimsA}] and [${dimsB}]`)
-  const stepsA = turned(stridesOf(a.dims), atA)
-  const stepsB = turned(stridesOf(b.dims), atB)
+  const stepsA = reversedIf(stridesOf(a.dims), atA)
+  const stepsB = reversedIf(stridesOf(b.dims), atB)
   const alpha = floatOf(node, 'alpha', 1)
   const beta = floatOf(node, 'beta', 1)
   const made = zeros(a.dtype, [rows, columns])
@@ -145,7 +145,7 @@ function evaluateGemm(context: Evaluation): Tensor {
   return made
 }
 
-const turned = (pair: readonly number[], isTurned: boolean): readonly number[] =>
-  isTurned ? pair.toReversed() : pair
+const reversedIf = (pair: readonly number[], isTransposed: boolean): readonly number[] =>
+  isTransposed ? pair.toReversed() : pair
 
 export const PRODUCTS: readonly Operator[] = [matMul, gemm]

@@ -29,7 +29,7 @@ const binsOf = (node: Node, length: Dim | undefined, fallback: boolean): Dim | u
   return typeof length === 'number' ? Math.floor(length / 2) + 1 : undefined
 }
 
-/** The transformed axis. Before opset 20 it is an attribute. */
+/** The transformed axis. Before opset 20, it is an attribute. */
 export const transformedAxis = (node: Node, given: number | undefined): number =>
   node.version < 20 ? intOf(node, 'axis', 1) : (given ?? -2)
 
@@ -59,7 +59,7 @@ function inferDft({ node, inputs: [x, length, given], constant }: Inference): (T
   return [{ dtype: x.dtype, dims: flagOf(node, 'inverse') ? undefined : dims }]
 }
 
-/** `x` [batch, samples, 1 or 2]; makes [batch, frames, bins, 2]. */
+/** `x` [batch, samples, 1 or 2]; outputs [batch, frames, bins, 2]. */
 const stft: Operator = define({
   name: 'STFT',
   since: 17,

@@ -135,7 +135,7 @@ export const simplify: Pass = {
           names.set(output, source)
           continue
         }
-        // The output keeps its name, which passes to the node before.
+        // The output keeps its name, which moves to the preceding node.
         const maker = makers.get(source)
         if (maker !== undefined && !outputs.has(source)) {
           const made = { ...maker, outputs: maker.outputs.map((name) => (name === source ? output : name)) }

@@ -7,7 +7,10 @@ import { type Pass, withNodes } from './pass.ts'
 
 /** The opset of the new nodes. */
 const VERSION = 14
-/** The first inputs of the layer that are not an LSTM's: scales and zero points of both weights. */
+/**
+ * Index of the layer's first input that an LSTM lacks. These inputs are the scales and zero points of both
+ * weights.
+ */
 const CODED = 8
 
 export const decodeLayers: Pass = {
@@ -30,7 +33,10 @@ class Decoding {
     this.around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
   }
 
-  /** Weights are [directions, inputs, 4 x hidden] there, and an LSTM's are transposed. */
+  /**
+   * The layer's weights are [directions, inputs, 4 x hidden]; an LSTM's are transposed. Constant codes with
+   * one scale per direction stay constants.
+   */
   layer(node: Node): Node[] {
     const made: Node[] = []
     const weights = [0, 1].map((side) => {
@@ -57,9 +63,18 @@ class Decoding {
         const rows = add('Reshape', [name, addConstant(this.around, 'shape', tensorOf('i64', [2], [0, -1]))])
         return add('Unsqueeze', [rows, addConstant(this.around, 'shape', tensorOf('i64', [1], [1]))])
       }
+      const transposed = (name: string) =>
+        add('Transpose', [name], { perm: { kind: 'ints', value: [0, 2, 1] } })
+      const { constants } = this.around
+      const isSimple = [codes, scale, ...(zero === undefined ? [] : [zero])].every((name) =>
+        constants.has(name),
+      )
+      if (isSimple && constants.get(scale)!.dims.length === 1) {
+        const inputs = [codes, scale, ...(zero === undefined ? [] : [zero])]
+        return transposed(add('DequantizeLinear', inputs, { axis: { kind: 'int', value: 0 } }))
+      }
       const centred = zero === undefined ? floats(codes) : add('Sub', [floats(codes), spread(floats(zero))])
-      const decoded = add('Mul', [centred, spread(scale)])
-      return add('Transpose', [decoded], { perm: { kind: 'ints', value: [0, 2, 1] } })
+      return transposed(add('Mul', [centred, spread(scale)]))
     })
     const inputs = node.inputs.slice(0, CODED).with(1, weights[0]!).with(2, weights[1]!)
     while (inputs.at(-1) === '') inputs.pop()

@@ -1,5 +1,5 @@
 // The constant folding pass: whatever can be computed becomes a constant (Constant nodes, nodes with constant
-// inputs, shapes that inference knows).
+// inputs, shapes known from inference).
 import type { Budget } from '../../../core/base/budget.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { evaluateNode } from '../evaluate.ts'
@@ -174,7 +174,7 @@ function evaluated(node: Node, inputs: readonly (Tensor | undefined)[], budget: 
   }
 }
 
-/** If inference does not know a size, the node stays. */
+/** If a size is not known from inference, the node is kept. */
 function isTooLarge(node: Node, inputs: readonly (Tensor | undefined)[]): boolean {
   const types = operatorOf(node)?.infer({
     node,

@@ -1,5 +1,5 @@
 // Merged nodes. In: products with sums and transposes, GELU in primitive operators, casts of casts. Out:
-// whether they become one node with the same outputs, and whether lookalikes stay.
+// whether they become one node with the same outputs, and whether lookalikes are unchanged.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'

@@ -5,7 +5,7 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { type Attribute, type Graph, hasGraph, type Node, sizeOf } from '../ir/graph.ts'
 
-/** Output names must stay, so the caller keeps the node that produces one. */
+/** Names of outputs must not change, so the caller keeps the node that produces one. */
 export function renamed(graph: Graph, names: ReadonlyMap<string, string>): Graph {
   if (names.size === 0) return graph
   return { ...graph, nodes: graph.nodes.map((node) => renamedNode(node, names)) }

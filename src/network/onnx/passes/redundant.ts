@@ -51,7 +51,7 @@ interface Alike {
   keys: Map<string, Node> | undefined
 }
 
-/** The first node that computes the same; undefined if there is none. */
+/** The first node with the same computation; undefined if there is none. */
 function firstOf(
   node: Node,
   names: ReadonlyMap<string, string>,

@@ -22,13 +22,13 @@ const ARITHMETIC: readonly string[] = ['Add', 'Sub', 'Mul', 'Div']
 /** From this opset on, Softmax works along one axis. */
 const SOFTMAX_ALONG = 13
 
-/** A value whose axis is two axes of another value. */
+/** A value one of whose axes is two axes of another value. */
 interface Split {
   /** The other value. */
   readonly apart: string
   readonly axis: number
   readonly sizes: readonly [number, number]
-  /** Whether it comes from a product. */
+  /** Whether the value comes from a product. */
   readonly isMade: boolean
 }
 
@@ -60,7 +60,7 @@ class Sharing {
     return withNodes({ ...this.#graph, constants }, this.#nodes)
   }
 
-  /** The output as a split value, if the node makes one; its nodes then replace the node. */
+  /** The output as a split value, if the node produces one; its nodes then replace the node. */
   #splitOf(node: Node): Split | undefined {
     if (node.op === 'Reshape') this.#begin(node)
     const at = node.inputs.findIndex((name) => this.#splits.has(name))

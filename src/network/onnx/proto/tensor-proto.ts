@@ -115,8 +115,8 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
 }
 
 /**
- * In lists of integers, half floats are stored as bit patterns, and elements below 8 bits as bytes of
- * several.
+ * In lists of integers, half floats are stored as bit patterns, and elements below 8 bits as bytes that pack
+ * several of them.
  */
 function fillFromList({ dtype, data }: Tensor, values: readonly (number | bigint)[]): void {
   if (data instanceof BigInt64Array || data instanceof BigUint64Array) {

@@ -114,7 +114,10 @@ async function chosenRope(t: Translator, node: Node, choice: Node, names: Names)
 /** Maximum difference between magnitudes that are equal in f16. */
 const MAX_APART = 2 ** -10
 
-/** The branch that the shortest text takes, and the longest text that takes it; undefined if all texts do. */
+/**
+ * The branch that the shortest text takes, and the longest text that takes it; undefined if all texts take
+ * it.
+ */
 async function lengthOf(t: Translator, choice: Node): Promise<{ first: boolean; last: number | undefined }> {
   const [condition = ''] = choice.inputs
   let first: boolean | undefined

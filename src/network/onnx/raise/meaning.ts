@@ -53,7 +53,7 @@ export interface Scaled {
 /** A constant matrix in codes, as a graph reads it. */
 export interface StoredMatrix {
   readonly is: 'matrix'
-  readonly parts: Omit<CodeMatrix, 'isTurned'>
+  readonly parts: Omit<CodeMatrix, 'isTransposed'>
   /** Whether it is the transpose of the codes. */
   readonly isTransposed: boolean
   /**
@@ -199,7 +199,7 @@ export interface Turned {
 /** Rotated numbers of heads, starting at `from`, before the remaining numbers are appended. */
 export interface RotatedPart {
   readonly is: 'rotated'
-  /** The heads as they were. */
+  /** The heads before the rotation. */
   readonly of: Heads
   readonly from: number
   readonly rope: Rotation
@@ -224,8 +224,8 @@ export interface Scores {
 export interface Mask {
   readonly name: string
   /**
-   * `added` to the scores; `besides`: added while the operator itself hides later positions; `kept` or
-   * `dropped` where it is true.
+   * `added`: the mask is added to the scores; `besides`: the same, while the operator itself hides later
+   * positions; `kept`, `dropped`: what happens to scores where the mask is true.
    */
   readonly form: 'added' | 'besides' | 'kept' | 'dropped'
 }

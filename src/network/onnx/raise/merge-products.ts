@@ -19,7 +19,8 @@ export function nameSteps(graph: Graph, weights: WeightTable): Graph {
   for (const [layer, { dt, b }] of scans.entries()) {
     const step = linearOf(dt)
     const select = linearOf(b)
-    // Parts begin at whole groups of inputs, so that step sizes do not share a scale with the following rows.
+    // Each part begins at a group boundary of the inputs, so that step sizes do not share a scale with the
+    // following rows.
     const rank = step?.weight.k ?? 0
     const isApart =
       step !== undefined &&

@@ -95,7 +95,7 @@ export class Prober {
   }
 }
 
-/** The graph with the shapes that inference knows turned into constants. */
+/** The graph, with the shapes known from inference replaced by constants. */
 function withoutShapes({ inputs, nodes }: Graph, types: Types) {
   const symbols = symbolsOf(inputs, { tokens: 1, past: 1 })
   const shapes = new Map<string, readonly Dim[]>()

@@ -16,7 +16,7 @@ import type { Translator } from './translator.ts'
 const HIDDEN = -1e4
 
 /**
- * The window of positions that a row sees, 0 for all. Throws `unsupported` for a mask that shows later
+ * The window of positions that a row attends to, 0 for all. Throws `unsupported` for a mask that shows later
  * positions, hides nearby ones, differs between heads, or cannot be computed without tokens.
  */
 export async function proveMask(
@@ -85,7 +85,7 @@ interface View {
   isSeen(head: number, row: number, column: number): boolean
 }
 
-/** Throws `unsupported` for a mask of another shape, or with numbers that masks do not have. */
+/** Throws `unsupported` for a mask of a different shape, or with numbers that masks do not have. */
 function viewOf(
   node: Node,
   { name, form }: Mask,
@@ -240,7 +240,7 @@ export function proveNumbers(
   })
 }
 
-/** Throws `unsupported` for other numbers than past, past + 1, .. */
+/** Throws `unsupported` unless the numbers are past, past + 1, ... */
 export const provePositions = (t: Translator, node: Node, name: string, end?: number): Promise<void> =>
   proveNumbers(t, node, name, 'the positions of its tokens', { end })
 

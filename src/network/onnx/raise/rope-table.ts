@@ -84,7 +84,7 @@ export async function computedRope(t: Translator, node: Node, rotation: Rotation
       if (wrong === undefined) return
       throw unclaimed(
         node,
-        `${cos} and ${sin} rotate position ${wrong} with other frequencies than earlier positions, ` +
+        `${cos} and ${sin} rotate position ${wrong} with frequencies that differ from those of earlier positions, ` +
           `in a step of ${sizes.tokens} tokens after ${sizes.past}`,
       )
     },

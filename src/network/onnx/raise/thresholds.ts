@@ -8,7 +8,7 @@ import type { StepSizes } from './probe.ts'
 interface Thresholds {
   /** Lengths and positions among the constants of the nodes. */
   readonly numbers: readonly number[]
-  /** Their pairwise sums, differences, products and quotients. */
+  /** Pairwise sums, differences, products and quotients of `numbers`. */
   readonly pairs: readonly number[]
   /**
    * Number of rows in the longest table, which may have a different value at each position; 0 if there is no
@@ -138,7 +138,7 @@ export type ValueShape = 'square' | { readonly width: number }
 export interface Steps {
   /** Sorted by their total positions. */
   readonly steps: readonly StepSizes[]
-  /** How many positions they cover: up to the first untried threshold, or Infinity. */
+  /** How many positions the steps cover: up to the first untried threshold, or Infinity. */
   readonly reach: number
 }
 

@@ -61,7 +61,7 @@ interface Control {
   readonly masks: Map<string, number>
 }
 
-/** What handlers know about rows beyond the node that produces them. */
+/** Facts about rows that handlers need beyond the node that produces them. */
 interface RowFacts {
   /** For normalised rows: the rows before the norm, and the norm. */
   readonly normed: Map<Value, Pick<Heads, 'value' | 'norm'>>

@@ -3,12 +3,8 @@ import { Command } from 'commander'
 import { type Product, walk } from '../../shrink/calibrate/walk.ts'
 import { memoryWork } from '../../shrink/calibrate/work-files.ts'
 import type { InputStats } from '../../shrink/matrix/hessian.ts'
-import {
-  type CalibrationFlags,
-  progressOf,
-  readWindows,
-  withCalibrationOptions,
-} from '../compress/compressing.ts'
+import { walkProgress } from '../compress/compress-progress.ts'
+import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/compressing.ts'
 import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
@@ -58,7 +54,7 @@ async function calibrate(model: string, path: string, flags: CalibrateFlags): Pr
         host: nodeHost(),
         threads: flags.threads,
         work: memoryWork(),
-        onProgress: progressOf(flags.output !== undefined),
+        onProgress: walkProgress(),
         async visit(product, stats) {
           const found = tell(product, await stats())
           told.push(found)

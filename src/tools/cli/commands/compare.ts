@@ -11,6 +11,7 @@ import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../models/model.ts'
 import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
+import { JobProgress } from '../terminal/job-progress.ts'
 import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkReport } from '../write/check-output.ts'
 
@@ -88,9 +89,13 @@ async function measure(
   signal: AbortSignal,
 ): Promise<Compared[]> {
   const rounds: Round[][] = loaded.map(() => [])
+  const runs = flags.rounds * loaded.length
+  // A round reads a window and decodes tokens one by one; a perplexity reads many windows.
+  const job = new JobProgress({ timing: runs * 2, scoring: loaded.length * (flags.chunks ?? 100) })
   for (let round = 0; round < flags.rounds; round++) {
     for (const [index, { name, built }] of loaded.entries()) {
-      overwrite(`${name}: time ${round + 1} of ${flags.rounds}`)
+      const left = job.at('timing', (round * loaded.length + index) / runs)
+      overwrite(`${name}: time ${round + 1} of ${flags.rounds}${left}`)
       rounds[index]!.push(await time(built, flags, signal))
     }
   }
@@ -109,7 +114,10 @@ async function measure(
         chunks: flags.chunks,
         signal,
         bos: tokenizer.addsBos ? tokenizer.bosId : undefined,
-        onWindow: (done, total) => overwrite(`${name}: window ${done} of ${total}`),
+        onWindow: (done, total) => {
+          const left = job.at('scoring', (index + done / total) / loaded.length)
+          overwrite(`${name}: window ${done} of ${total}${left}`)
+        },
       },
     )
     const own = rounds[index]!

@@ -1,4 +1,4 @@
-// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or a folder into GGUF.
+// `halfbyte convert`: turns a model of any format into a .hbm pack, whole or in parts, or into GGUF.
 import { stat } from 'node:fs/promises'
 import { Command } from 'commander'
 import { packBytes } from '../../../core/formats/hbm/hbm.ts'
@@ -17,8 +17,9 @@ import {
   weightsOption,
 } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkName, checkOutput, forceOption, makeFolder } from '../write/check-output.ts'
+import { countedContents, writingProgress } from '../write/counted-contents.ts'
 import {
   checkGgufOptions,
   convertToGguf,
@@ -45,7 +46,7 @@ const MIN_SHARD_BYTES = 1e6
 export function convertCommand(): Command {
   return new Command('convert')
     .description(
-      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or write a folder as GGUF for llama.cpp.",
+      "Write a model as a .hbm pack, with checksums and in the kernels' layout, or as GGUF for llama.cpp.",
     )
     .argument('<model>', MODEL)
     .argument('<output>', 'the .hbm or .gguf file to write')
@@ -76,7 +77,7 @@ async function convert(model: string, output: string, flags: ConvertFlags, comma
     isGguf(output)
       ? { paths: [output], bytes: await convertToGguf(model, output, flags, signal) }
       : convertToPack(model, output, flags, signal),
-  )
+  ).finally(clearProgress)
   const [first = output] = paths
   const rest = paths.length > 1 ? ` in ${paths.length} files` : ''
   process.stdout.write(`${first}: ${bytes} bytes${rest}\n`)
@@ -90,16 +91,19 @@ function convertToPack(
 ): Promise<{ readonly paths: readonly string[]; readonly bytes: number }> {
   return withPrepared(model, { ...flags, forPack: true }, signal, async (prepared) => {
     const about = flags.license === undefined ? undefined : { license: flags.license }
+    if (flags.sparse !== 'none') overwrite('looking for zeros')
     const contents = await packContents(prepared, {
       name: flags.name,
       about,
       sparse: flags.sparse,
       signal,
       onChoice: (matrix, encoding, why) => {
+        if (flags.verbose) clearProgress()
         if (flags.verbose) process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`))
       },
     })
-    const chunks = writePack(contents, signal)
+    // Its tensors are read for their hashes, and again for the file.
+    const chunks = writePack(countedContents(contents, 2, writingProgress()), signal)
     await makeFolder(output)
     if (flags.shardSize !== undefined) {
       return writeParts(output, chunks, flags.shardSize, packBytes, signal)

@@ -83,6 +83,29 @@ test('resumes after Ctrl-C with the same result', async () => {
   expect(existsSync(`${output}.work`)).toBe(false)
 }, 180_000)
 
+test('samples name the line of each item, also if the items are shuffled', async () => {
+  const samples = path('shuffled.jsonl')
+  const asked = ['eval', model, `choices=${data}`, '--threads', '1', '--limit', '6'] as const
+  const linesOf = async (...more: readonly string[]) => {
+    expect(await halfbyte(...asked, '--samples', samples, ...more)).toMatchObject({ code: 0 })
+    const items = (await readFile(samples, 'utf8'))
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line))
+    return new Map<number, number[]>(items.map(({ line, result }) => [line, result]))
+  }
+  const [plain, shuffled] = [await linesOf(), await linesOf('--seed', '9')]
+  expect([...plain.keys()]).toEqual([1, 2, 3, 4, 5, 6])
+  expect([...shuffled.keys()]).not.toEqual([1, 2, 3, 4, 5, 6])
+  const all = path('all.jsonl')
+  await halfbyte('eval', model, `choices=${data}`, '--threads', '1', '--samples', all)
+  const whole = (await readFile(all, 'utf8'))
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  for (const [line, result] of shuffled) expect(whole[line - 1]).toMatchObject({ line, result })
+}, 120_000)
+
 test('replies are generated in conversations, scored, stored and listed', async () => {
   const gsm = path('gsm8k.jsonl')
   const json = path('replies.json')

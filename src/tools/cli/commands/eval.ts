@@ -17,20 +17,13 @@ import { type ModelReport, type TaskReport, taskReport } from '../../evaluate/re
 import { DEFAULT_BATCH, runTask, type Task } from '../../evaluate/task.ts'
 import { memoryWork, readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
 import { engineOver } from '../command-engine.ts'
-import {
-  makeReplyTask,
-  makeTask,
-  openTask,
-  TASK_NAMES,
-  type TaskModel,
-  type TaskSpec,
-  taskSpec,
-} from '../eval/tasks.ts'
+import { evalProgress } from '../eval/eval-progress.ts'
+import { eitherTask, openTask, TASK_NAMES, type TaskModel, type TaskSpec, taskSpec } from '../eval/tasks.ts'
 import { readText } from '../files.ts'
 import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, megabytes, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkReport } from '../write/check-output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
@@ -100,7 +93,7 @@ export function evalCommand(): Command {
     .option('--name <name>', "the model's label in the table and plot; default: its file name")
     .option('--output <file>', 'write the result as JSON; meanwhile <file>.work holds partial results')
     .option('--resume', 'resume an unfinished run')
-    .option('--samples <file>', "write each item's numbers or reply as JSON lines")
+    .option('--samples <file>', "write each item's line in its file, and its numbers or reply, as JSON lines")
     .option('--markdown <file>', 'write the table; default: stdout')
     .option('--plot <file>', 'write an SVG plot')
     .option('--beside <file...>', 'results of other models, shown in the same table and plot')
@@ -144,22 +137,28 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
           configuration: hashOf([await built.fingerprint(), file.tokenizer, file.generationConfig]),
           template: hashOf(flags.chatTemplate ? await readText(flags.chatTemplate) : 'own'),
           tasks: opened.map(({ spec, data }) => [spec.name, data]),
-          weights: await hashWeights(weights, signal),
+          weights: await hashWeights(weights, signal, (done, total) =>
+            overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
+          ),
         })
         kept = await openWork(path, key, flags.resume === true)
       }
       const work = kept ?? memoryWork()
       const tasks: TaskReport[] = []
-      for (const [index, each] of opened.entries()) {
-        const place = { work, file: `${index}.json`, signal, flags }
-        const replies = await makeReplyTask(each.spec, flags)
-        const { told, results } =
+      overwrite('reading the data')
+      const made = await Promise.all(opened.map((each) => eitherTask(each, evaluated, flags)))
+      const progress = evalProgress(made, flags.limit)
+      for (const [index, { replies, scores }] of made.entries()) {
+        const { data } = opened[index]!
+        const onProgress = progress[index]!
+        const place = { work, file: `${index}.json`, signal, flags, onProgress }
+        const { told, results, lines } =
           replies === undefined
-            ? await run(await makeTask(each, evaluated, flags), evaluated, each.data, place)
-            : await runReplies(replies, built, each.data, place)
+            ? await run(scores!, evaluated, data, place)
+            : await runReplies(replies, built, data, place)
         tasks.push(told)
         for (const [item, result] of results.entries())
-          samples.push(`${JSON.stringify({ task: told.task, item, result })}\n`)
+          samples.push(`${JSON.stringify({ task: told.task, item, line: lines?.(item), result })}\n`)
       }
       return { model: flags.name ?? basename(model), settings, tasks } satisfies ModelReport
     }).finally(clearProgress)
@@ -179,6 +178,7 @@ interface Place {
   readonly file: string
   readonly signal: AbortSignal
   readonly flags: EvalFlags
+  readonly onProgress: (done: number, total: number) => void
 }
 
 async function runReplies(task: ReplyTask, built: BuiltModel, data: TaskReport['data'], place: Place) {
@@ -190,8 +190,8 @@ async function run<Model, Result>(
   task: Task<Model, Result>,
   model: Model,
   data: TaskReport['data'],
-  { work, file, signal, flags: { limit, batch } }: Place,
-): Promise<{ told: TaskReport; results: readonly Result[] }> {
+  { work, file, signal, onProgress, flags: { limit, batch } }: Place,
+): Promise<{ told: TaskReport; results: readonly Result[]; lines: Task['lineOf'] }> {
   const started = performance.now()
   const found = await readWork(work, file)
   const results = await runTask(model, task, {
@@ -200,9 +200,10 @@ async function run<Model, Result>(
     batch,
     known: found && (parseJson(new TextDecoder().decode(found)) as Result[]),
     keep: (all) => work.write(file, [new TextEncoder().encode(JSON.stringify(all))]),
-    onProgress: (done, total) => overwrite(`${task.name}: ${done} of ${total} ${task.unit}`),
+    onProgress,
   })
-  return { told: taskReport(task, results, { ms: performance.now() - started, data }), results }
+  const told = taskReport(task, results, { ms: performance.now() - started, data })
+  return { told, results, lines: task.lineOf }
 }
 
 const settingsOf = (flags: EvalFlags, maxTokens: number, bos: boolean): ModelReport['settings'] => ({

@@ -7,7 +7,7 @@ import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../models/model.ts'
 import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
-import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite, shareProgress, writeOutput } from '../terminal/output.ts'
 import { checkReport } from '../write/check-output.ts'
 
 export function evaluateCommands(): readonly Command[] {
@@ -19,7 +19,7 @@ export function evaluateCommands(): readonly Command[] {
     .option('--output <file>', 'output file; default: stdout')
     .action(writeLogits)
   const text = new Command('perplexity')
-    .description("Perplexity of a text: each window's second half is scored, like in llama.cpp.")
+    .description("Perplexity of a text: each window's second half is scored, as in llama.cpp.")
     .argument('<model>', MODEL)
     .argument('<text file>', 'UTF-8 text')
     .option('--context <tokens>', 'tokens per window', whole(4), 256)
@@ -39,13 +39,14 @@ async function writeLogits(model: string, flags: LogitsFlags): Promise<void> {
   await checkReport(flags.output, 'numbers')
   await interruptible(async (signal) => {
     const rows = await withModel(model, { ...flags, context: tokens.length }, signal, async (built) => {
+      overwrite(`computing ${tokens.length} rows`)
       const rows: Uint8Array[] = []
       const keep = (position: number, row: Float32Array) => {
         rows[position] = new Uint8Array(row.slice().buffer)
       }
       await forwardRows(built)(tokens, keep, signal)
       return rows
-    })
+    }).finally(clearProgress)
     await writeOutput(flags.output, rows, signal)
   })
 }
@@ -60,13 +61,15 @@ async function scoreText(model: string, path: string, flags: PerplexityFlags): P
   const result = await interruptible((signal) =>
     withModel(model, flags, signal, async (built) => {
       const { context, chunks } = flags
+      const show = shareProgress()
+      overwrite('reading the text')
       const ids = await readIds(path, built.tokenizer, chunks === undefined ? undefined : chunks * context)
       return perplexity(ids, forwardRows(built), {
         context,
         chunks,
         bos: built.tokenizer.addsBos ? built.tokenizer.bosId : undefined,
         signal,
-        onWindow: (done, total, value) => overwrite(`${done} of ${total}: ${value.toFixed(4)}`),
+        onWindow: (done, total, value) => show(`${done} of ${total}: ${value.toFixed(4)}`, done / total),
       })
     }).finally(clearProgress),
   )

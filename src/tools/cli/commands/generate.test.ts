@@ -142,7 +142,7 @@ describe.concurrent('generate', () => {
     expect(JSON.parse(chat.out).promptTokens).toBeGreaterThan(JSON.parse(raw.out).promptTokens)
   })
 
-  test('says what the answer lacks if the context is full, and answers under a system text', async () => {
+  test('reports what is missing from an answer if the context is full, and follows a system text', async () => {
     const asked = ['generate', model, 'ab', '--temperature', '0', '--context', '32', '--max-tokens', '999']
     const [short, steered] = await Promise.all([
       halfbyte(...asked),

@@ -1,5 +1,4 @@
 // `halfbyte generate`: continues a prompt, streaming the text or printing one JSON object.
-import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { SAMPLER_NUMBERS } from '../../../core/generate/sampler/sampler-options.ts'
@@ -17,6 +16,7 @@ import {
   withContextOption,
   withEngineOptions,
 } from '../options.ts'
+import { readPicture } from '../pictures/read-picture.ts'
 import {
   type ConstraintFlags,
   constraintOptions,
@@ -25,7 +25,7 @@ import {
   withConstraintOptions,
   withSamplerOptions,
 } from '../sampler-flags.ts'
-import { interruptible, replyPiece, systemError, visible } from '../terminal/failure.ts'
+import { interruptible, replyPiece, visible } from '../terminal/failure.ts'
 import { contextNote, needs, note, unused, withIgnored } from '../terminal/notes.ts'
 
 interface GenerateFlags extends EngineFlags, SamplerFlags, ConstraintFlags, VisionFlags {
@@ -115,11 +115,6 @@ async function generate(
     process.stdout.write(`${visible(JSON.stringify(report(result, loadMs, totalBytes)))}\n`)
   }
 }
-
-const readPicture = (path: string): Promise<Uint8Array> =>
-  readFile(path).catch((cause: unknown) => {
-    throw systemError(cause, 'format', `the picture ${path} cannot be read`, 'check the path')
-  })
 
 function report(
   { text, reasoning, tokens, logprobs, finishReason, usage, timings }: GenerationResult,

@@ -4,7 +4,6 @@ import { wrongOption } from '../../../core/base/check-options.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import type { SamplerOptions } from '../../../core/generate/sampler/sampler-options.ts'
 import { printPlan } from '../../../core/graph/plan/print.ts'
-import { CATALOGUE } from '../../../core/store/catalogue.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import { NETWORK_WEIGHTS } from '../../../network/compile/lower/policy.ts'
 import { readNetwork } from '../../../network/compile/open-network.ts'
@@ -12,7 +11,6 @@ import { outlineOf } from '../../../network/compile/staged/outline.ts'
 import { evaluateDim } from '../../../network/onnx/ir/dims.ts'
 import { probeEngine } from '../command-engine.ts'
 import { openModelFiles } from '../files.ts'
-import { EMBEDDED } from '../models/embedded.ts'
 import { withPrepared } from '../models/model.ts'
 import { type ModelFacts, modelFacts } from '../models/model-facts.ts'
 import {
@@ -31,42 +29,7 @@ import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
 import { needs, unused, withIgnored } from '../terminal/notes.ts'
 import { aligned, bytesText, describeFit } from '../terminal/offer.ts'
 
-export function modelsCommand(): Command {
-  return new Command('models')
-    .description(
-      'List the embedded models and small open ones that "halfbyte chat NAME" downloads. "halfbyte inspect NAME --fit" tells how well one would run here.',
-    )
-    .option('--json', 'print the list as one JSON array')
-    .action(
-      ({ json }: { json?: true }) => void process.stdout.write(`${json ? jsonText(listed()) : list()}\n`),
-    )
-}
-
 const jsonText = (value: unknown): string => JSON.stringify(value, undefined, 2)
-
-/** The list as an array of objects. */
-const listed = () => [
-  ...EMBEDDED.map(({ id, about }) => ({ id, isEmbedded: true, about })),
-  ...CATALOGUE.map((entry) => ({ ...entry, isEmbedded: false })),
-]
-
-function list(): string {
-  const embedded = EMBEDDED.map(({ id, about }) => ({ id, lines: ['embedded, nothing to download', about] }))
-  const fetched = CATALOGUE.map(({ id, sizeBytes, licence, contextLength, address, about, checked }) => ({
-    id,
-    lines: [
-      `${bytesText(sizeBytes)}, ${licence}, context ${contextLength}`,
-      about,
-      address,
-      ...(checked === undefined ? [] : [`compared with llama.cpp in ${checked}`]),
-    ],
-  }))
-  const all = [...embedded, ...fetched]
-  const width = Math.max(...all.map(({ id }) => id.length))
-  const entry = (id: string, lines: readonly string[]) =>
-    lines.map((line, index) => `${(index === 0 ? id : '').padEnd(width)}  ${line}`).join('\n')
-  return all.map(({ id, lines }) => entry(id, lines)).join('\n')
-}
 
 interface InspectFlags
   extends Pick<EngineFlags, 'weights' | 'context' | 'kv' | 'lora' | 'dtype' | 'architecture'> {

@@ -7,7 +7,7 @@ import { withPrepared } from '../models/model.ts'
 import { nodeHost } from '../node-host.ts'
 import { buildOption, type EngineFlags, MODEL, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
-import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, shareProgress, writeOutput } from '../terminal/output.ts'
 
 interface MeasureFlags extends Pick<EngineFlags, 'build'> {
   readonly weights: 'w8' | 'w4'
@@ -35,6 +35,7 @@ export function measureCostsCommand(): Command {
 
 async function measure(model: string, output: string, flags: MeasureFlags): Promise<void> {
   const { weights, build, threads, position, samples } = flags
+  const show = shareProgress()
   await interruptible(async (signal) => {
     const table = await withPrepared(model, { weights, forPack: true }, signal, (prepared) =>
       measureCosts(prepared, {
@@ -46,7 +47,7 @@ async function measure(model: string, output: string, flags: MeasureFlags): Prom
         samples,
         format: `${weights}_g32`,
         machine: `${cpus()[0]?.model.trim() ?? 'an unknown processor'}, Node ${process.versions.node}`,
-        onProgress: (done, total) => overwrite(`measuring, ${done} of ${total}`),
+        onProgress: (done, total) => show(`measuring, ${done} of ${total}`, done / total),
       }),
     ).finally(clearProgress)
     await writeOutput(output, [new TextEncoder().encode(`${JSON.stringify(table, undefined, 1)}\n`)], signal)

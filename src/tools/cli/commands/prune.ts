@@ -39,7 +39,7 @@ interface PruneFlags extends CompressFlags, SparseFlags, BudgetFlags {
   readonly as: 'hbm' | 'safetensors'
 }
 
-/** As typed, because the defaults depend on which of these are given. */
+/** These flags as typed, because the defaults depend on which of them are given. */
 type AskedFlags = Omit<PruneFlags, 'pattern' | 'weights'> & Partial<Pick<PruneFlags, 'pattern' | 'weights'>>
 
 const FORMATS = { f32: 'f32', w8: 'w8_g32', w4: 'w4_g32' } as const
@@ -108,7 +108,7 @@ export function pruneCommand(): Command {
 interface PruneJob {
   readonly flags: PruneFlags
   readonly pattern: Pattern
-  /** The same for all matrices; 0 if a budget is divided among them. */
+  /** The sparsity of every matrix; 0 if a budget is divided among the matrices. */
   readonly sparsity: number
   readonly allocating: Allocating | undefined
 }
@@ -127,6 +127,7 @@ async function pruneAction(model: string, output: string, asked: AskedFlags): Pr
     flags,
     lineOf,
     as: flags.as,
+    isSurveyed: allocating !== undefined,
     policy: flags.weights,
     settings: settingsOf(job),
     make: async (prepared, shared) => {

@@ -186,7 +186,7 @@ describe('quantize', () => {
     const asked = ['--windows', '2', '--context', '48', '--threads', '1'] as const
     const packs = [long, short].map((text) => path(`of-${text.length}.hbm`))
     for (const [index, text] of [long, short].entries()) {
-      // 44 MB of text and its tokens took 2.4 GB.
+      // 44 MB of text and its tokens used to take 2.4 GB.
       const args = ['--max-old-space-size=96', MAIN, 'quantize', model, packs[index]!, '--calibration', text]
       expect(await ended(spawn(process.execPath, [...args, ...asked]))).toMatchObject({ code: 0, err: '' })
     }

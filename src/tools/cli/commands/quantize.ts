@@ -120,6 +120,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
     flags,
     lineOf,
     as,
+    isSurveyed: isMixed,
     policy: weights === 'keep' ? 'auto' : weights === 'w4m' || isMixed ? 'w4' : weights,
     settings: {
       method,

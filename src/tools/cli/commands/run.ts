@@ -13,6 +13,7 @@ import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../opt
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
 import { aligned } from '../terminal/offer.ts'
 import { clearProgress, showProgress, writeOutput } from '../terminal/output.ts'
+import { makeFolder } from '../write/check-output.ts'
 import { npyBytes, readNpy } from '../write/npy.ts'
 
 interface InputFlag {
@@ -34,7 +35,10 @@ export function runCommand(): Command {
     .description('Run an ONNX graph of any kind, such as an encoder, on tensors from .npy files.')
     .argument('<model>', 'an .onnx file, a folder with one, or its URL')
     .option('--input <name=file>', 'a tensor for an input; repeatable', inputFlag)
-    .option('--output <folder>', 'folder for the outputs, one NAME.npy each; default: only describe them')
+    .option(
+      '--output <folder>',
+      'folder for the outputs, one NAME.npy each, created if missing; default: only describe them',
+    )
     .addOption(networkWeightsOption())
     .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
     .addOption(fallbackOption())
@@ -60,6 +64,7 @@ async function run(
     if (input.length === 0) throw noInputs(network)
     const inputs: [string, NetworkTensor][] = []
     for (const { name, file } of input) inputs.push([name, await readTensor(file)])
+    if (output !== undefined) await makeFolder(join(output, 'any.npy'))
     const made = Object.entries(await network.run(Object.fromEntries(inputs), { signal }))
     for (const [name, tensor] of made)
       if (output !== undefined)

@@ -39,7 +39,7 @@ export async function* calibrationTexts(
   }
 }
 
-/** All turns, the last one ended, without a generation prompt. */
+/** All turns, including the end of the last one, without a generation prompt. */
 function conversation(
   said: Record<string, unknown>,
   { renderPrompt }: ReturnType<typeof modelText>,

@@ -16,13 +16,13 @@ import { nodeHost } from '../node-host.ts'
 import { type EngineFlags, loraOption, real, threadsOption, whole } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { needs, withIgnored } from '../terminal/notes.ts'
-import { canOverwrite, clearProgress, overwrite } from '../terminal/output.ts'
+import { clearProgress } from '../terminal/output.ts'
 import { checkName, checkOutput, forceOption } from '../write/check-output.ts'
 import { hashOf, hashWeights, type JobKey, jobKey, openWork } from '../write/work-folder.ts'
 import { type ModelOutput, WEIGHTS_FILE, writeModel } from '../write/write-model.ts'
 import { calibrationTexts } from './calibration-file.ts'
+import { CompressProgress } from './compress-progress.ts'
 import { HELD_OUT, judged, qualityText, splitWindows } from './held-out.ts'
-import { runProgress } from './run-progress.ts'
 
 export interface CalibrationFlags {
   readonly windows: number
@@ -114,9 +114,11 @@ interface CompressJob<Report> {
   readonly flags: CompressFlags
   /** Everything that the result depends on, besides model, text and adapters. */
   readonly settings: object
+  /** True if all blocks are visited once before the first is solved. Default false. */
+  readonly isSurveyed?: boolean
   readonly make: (prepared: PreparedModel, shared: SharedOptions<Report>) => Promise<Made<Report>>
   readonly lineOf: (report: Report) => string
-  /** More for the JSON object. */
+  /** Additional fields of the JSON output. */
   readonly totals: (reports: readonly Report[]) => object
 }
 
@@ -126,7 +128,7 @@ export interface SharedOptions<Report> extends Omit<WalkOptions, 'visit' | 'drif
 
 export interface Made<Report> {
   readonly contents: PackContents
-  /** Matrices for safetensors, by canonical name. */
+  /** Matrices to write as safetensors, by canonical name. */
   readonly tensors?: ReadonlyMap<string, TensorInfo>
   readonly matrices: readonly Report[]
 }
@@ -141,7 +143,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   await checkOutput({ model, output, force: flags.force })
   checkName(output, as)
   const { matrices, result } = await interruptible(async (signal) => {
-    const { matrices, held } = await withPrepared(
+    const { matrices, held, progress } = await withPrepared(
       model,
       { weights: job.policy, lora: flags.lora, forPack: true },
       signal,
@@ -151,7 +153,9 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
     const isJudged = flags.heldOut > 0
     return {
       matrices,
-      result: isJudged ? await judged({ model, output, held, threads, lora, signal }) : undefined,
+      result: isJudged
+        ? await judged({ model, output, held, threads, lora, signal, onWindow: progress.compared })
+        : undefined,
     }
   }).finally(clearProgress)
   const isFolder = as === 'gptq' || as === 'safetensors'
@@ -176,7 +180,11 @@ async function solve<Report>(
   job: CompressJob<Report>,
   prepared: PreparedModel,
   signal: AbortSignal,
-): Promise<{ readonly matrices: readonly Report[]; readonly held: readonly (readonly number[])[] }> {
+): Promise<{
+  readonly matrices: readonly Report[]
+  readonly held: readonly (readonly number[])[]
+  readonly progress: CompressProgress
+}> {
   const { model, output, as, flags } = job
   const { calibration, json } = flags
   const all =
@@ -184,7 +192,8 @@ async function solve<Report>(
       ? []
       : await readWindows(calibration, prepared, { ...flags, windows: flags.windows + flags.heldOut })
   const { windows, held } = splitWindows(all, flags)
-  const key = await keyOf(prepared, windows, job, signal)
+  const progress = progressOf(job, prepared, windows, held)
+  const key = await keyOf(prepared, windows, job, progress.hashed, signal)
   const work = await openWork(`${output}.work`, key, flags.resume === true)
   try {
     const { contents, tensors, matrices } = await job.make(prepared, {
@@ -193,17 +202,17 @@ async function solve<Report>(
       signal,
       host: nodeHost(),
       threads: flags.threads,
-      onProgress: progressOf(json === true),
+      onProgress: progress.walked,
       onMatrix: (report) => {
         if (json === true) return
         clearProgress()
         process.stdout.write(visible(`${job.lineOf(report)}\n`))
       },
     })
-    clearProgress()
-    await writeModel({ model, output, as, prepared, contents, tensors, signal })
+    const onBytes = progress.written
+    await writeModel({ model, output, as, prepared, contents, tensors, signal, onBytes })
     await work.removeAll()
-    return { matrices, held }
+    return { matrices, held, progress }
   } catch (error) {
     if (signal.aborted) {
       clearProgress()
@@ -215,14 +224,18 @@ async function solve<Report>(
   }
 }
 
-/** Without a terminal that replaces lines, they go to stdout, or to stderr if stdout carries other output. */
-export const progressOf = (toStderr: boolean) =>
-  runProgress({
-    now: () => performance.now(),
-    overwrite,
-    line: canOverwrite()
-      ? undefined
-      : (text) => (toStderr ? process.stderr : process.stdout).write(visible(`${text}\n`)),
+const progressOf = <Report>(
+  { isSurveyed = false }: CompressJob<Report>,
+  { parameters, weights }: PreparedModel,
+  windows: readonly (readonly number[])[],
+  held: readonly (readonly number[])[],
+): CompressProgress =>
+  new CompressProgress({
+    parameters,
+    isSurveyed,
+    weightBytes: [...weights.values()].reduce((total, { byteLength }) => total + byteLength, 0),
+    tokens: windows.length * (windows[0]?.length ?? 0),
+    held: held.length * (held[0]?.length ?? 0),
   })
 
 /** The weights include adapters, and the windows depend on the tokenizer. */
@@ -230,16 +243,14 @@ async function keyOf<Report>(
   { config, weights }: PreparedModel,
   windows: readonly (readonly number[])[],
   { settings }: CompressJob<Report>,
+  onProgress: CompressProgress['hashed'],
   signal: AbortSignal,
 ): Promise<JobKey> {
-  const megabytes = (bytes: number) => Math.round(bytes / 1e6)
   return jobKey({
     settings,
     configuration: hashOf(config),
     text: hashOf(windows),
-    weights: await hashWeights(weights, signal, (done, total) =>
-      overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
-    ),
+    weights: await hashWeights(weights, signal, onProgress),
   })
 }
 

@@ -5,7 +5,7 @@ import { EXACT_KV } from '../../../core/graph/ir.ts'
 import { type Divergence, divergence } from '../../evaluate/divergence.ts'
 import { withModel } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
-import { clearProgress, overwrite } from '../terminal/output.ts'
+import { clearProgress } from '../terminal/output.ts'
 
 /** Default number of held-out windows. */
 export const HELD_OUT = 8
@@ -29,25 +29,34 @@ interface JudgeOptions extends Pick<EngineFlags, 'threads' | 'lora'> {
   readonly output: string
   readonly held: readonly (readonly number[])[]
   readonly signal: AbortSignal
+  readonly onWindow?: ((done: number, total: number) => void) | undefined
 }
 
 /** The original runs in f32, with its adapters. Throws what loading and running throw. */
-export async function judge({ model, output, held, signal, ...flags }: JudgeOptions): Promise<Divergence> {
+export async function judge({
+  model,
+  output,
+  held,
+  signal,
+  onWindow,
+  ...flags
+}: JudgeOptions): Promise<Divergence> {
   const context = held[0]?.length ?? 2
   const shared = { threads: flags.threads, build: 'auto', kv: EXACT_KV, context } as const
+  onWindow?.(0, held.length)
   const original: EngineFlags = { ...shared, weights: 'f32', lora: flags.lora }
   return withModel(model, original, signal, (before) =>
     withModel(output, { ...shared, weights: 'auto' }, signal, (after) =>
       divergence(before, after, {
         windows: held,
         signal,
-        onWindow: (done, total) => overwrite(`comparing with the original: window ${done} of ${total}`),
+        onWindow,
       }).finally(clearProgress),
     ),
   )
 }
 
-/** The same, or the reason why they cannot be compared. The output is complete either way. */
+/** The same comparison, or the reason why there is none. The output is complete either way. */
 export async function judged(
   options: JudgeOptions,
 ): Promise<{ readonly quality: Divergence } | { readonly reason: string }> {

@@ -21,12 +21,14 @@ import {
   trimmedTensors,
 } from '../../shrink/vocabulary/trim-encoder.ts'
 import { openEmbedder } from '../command-embedder.ts'
-import { isUrl, openModelFiles, placeOf } from '../files.ts'
+import { openModelFiles, placeOf } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
 import { nodeHost } from '../node-host.ts'
 import { interruptible, systemError } from '../terminal/failure.ts'
-import { clearProgress, writeOutput } from '../terminal/output.ts'
+import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
 import { WEIGHTS_FILE } from '../write/write-model.ts'
 import type { TrimFlags } from './trim-flags.ts'
+import { bytesOf, TrimProgress } from './trim-progress.ts'
 import { type EncoderSummary, encoderText, kindsOf, type Likeness } from './trim-text.ts'
 import { countTokens, type HeldText, provenTexts, type TextReader } from './trim-texts.ts'
 
@@ -92,10 +94,31 @@ async function trimmed(
     const open = openEncoder(await openFiles(files.sources, nodeHost(), signal))
     const reader = readerOf(open.encoder)
     const scripts = flags.languages && scriptsOf(flags.languages)
-    const { counts, held } = await countTokens(flags.keepText, reader, flags.heldOut, signal)
+    const progress = new TrimProgress({
+      textBytes: await bytesOf(flags.keepText),
+      parameters: open.rows,
+      solvedTokens: 0,
+      tableSize: 0,
+      held: 0,
+    })
+    const { counts, held } = await countTokens(
+      flags.keepText,
+      reader,
+      flags.heldOut,
+      signal,
+      progress.counted,
+    )
     const made = trimEncoder(open, { counts, most: flags.keep }, scripts)
     const { kept, proof, tokenizer } = made
-    const found = await provenTexts(flags.keepText, reader, readerOf(tokenizer), proof, signal)
+    const found = await provenTexts(
+      flags.keepText,
+      reader,
+      readerOf(tokenizer),
+      proof,
+      signal,
+      progress.proven,
+    )
+    overwrite('writing')
     const { bytes, table } = await writeFolder(model, output, open, made, signal)
     return {
       output,

@@ -6,7 +6,6 @@ import type { Tokenizer } from '../../../core/text/tokenize/tokenizer.ts'
 import { commonPlaces, type TwiceEncoded } from '../../evaluate/divergence-across.ts'
 import type { RoundTrip } from '../../shrink/vocabulary/round-trip.ts'
 import { SAMPLES } from '../../shrink/vocabulary/samples.ts'
-import { overwrite } from '../terminal/output.ts'
 import { calibrationTexts } from './calibration-file.ts'
 
 /** A piece of text, or a conversation. */
@@ -106,17 +105,16 @@ export async function countTokens(
   reader: TextReader,
   heldOut: number,
   signal: AbortSignal,
+  onText: (text: string) => void,
 ): Promise<{ readonly counts: ReadonlyMap<number, number> | undefined; readonly held: readonly HeldText[] }> {
   const counts = new Map<number, number>()
   const held: HeldText[] = []
-  let total = 0
   for await (const { text, ids, isHeld } of allPieces(files, reader, heldOut)) {
     signal.throwIfAborted()
+    onText(text.text)
     if (isHeld) held.push(text)
     if (isHeld) continue
     for (const id of ids) counts.set(id, (counts.get(id) ?? 0) + 1)
-    total += ids.length
-    overwrite(`counting tokens: ${total}`)
   }
   return { counts: files.length === 0 ? undefined : counts, held }
 }
@@ -158,11 +156,12 @@ export async function provenTexts(
   after: TextReader,
   proof: RoundTrip,
   signal: AbortSignal,
+  onText: (text: string) => void,
 ): Promise<{ readonly texts: number; readonly samePieces: number; readonly foreign: number }> {
   const check = (text: HeldText) => {
     signal.throwIfAborted()
     proof.check(before.idsOf(text), after.idsOf(text))
-    overwrite(`reading and writing texts: ${proof.texts}`)
+    onText(text.text)
   }
   for (const text of SAMPLES) check({ form: 'text', text })
   for (const file of files) for await (const text of piecesOfFile(file, before)) check(text)

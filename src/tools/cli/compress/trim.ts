@@ -19,12 +19,14 @@ import { withModel, withPrepared } from '../models/model.ts'
 import { loadSolver, nodeHost, startSolver } from '../node-host.ts'
 import { type EngineFlags, MODEL, repeated, threadsOption, whole } from '../options.ts'
 import { interruptible } from '../terminal/failure.ts'
-import { clearProgress, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, writeOutput } from '../terminal/output.ts'
 import { checkName, checkOutput, forceOption, makeFolder } from '../write/check-output.ts'
+import { countedContents } from '../write/counted-contents.ts'
 import { HELD_OUT } from './held-out.ts'
 import { tableFormats, withTableOptions } from './table-option.ts'
 import { isLocalEncoder, trimEncoderFolder } from './trim-encoder.ts'
 import type { TrimFlags } from './trim-flags.ts'
+import { bytesOf, TrimProgress } from './trim-progress.ts'
 import { kindsOf, textOf } from './trim-text.ts'
 import {
   countTokens,
@@ -124,6 +126,19 @@ interface Made {
   readonly samePieces: number
   /** Scripts of `--languages`. */
   readonly scripts: readonly string[] | undefined
+  readonly progress: TrimProgress
+}
+
+async function progressOf(prepared: PreparedModel, flags: TrimFlags): Promise<TrimProgress> {
+  const { config, parameters } = prepared
+  const isSolved = tableFormats(flags).head !== undefined
+  return new TrimProgress({
+    textBytes: await bytesOf(flags.keepText),
+    parameters,
+    solvedTokens: isSolved ? WINDOWS * WINDOW_TOKENS : 0,
+    tableSize: isSolved ? config.vocabSize * config.hiddenSize : 0,
+    held: flags.heldOut * Math.min(HELD_TOKENS, config.contextLength),
+  })
 }
 
 /** The pack is not written until the trimmed tokenizer has encoded and decoded all texts. */
@@ -137,25 +152,27 @@ async function write(
   const scripts = languages && scriptsOf(languages)
   const tokenizer = modelTokenizer(prepared.file, prepared.config.vocabSize)
   const reader = readerOf(tokenizer)
-  const { counts, held } = await countTokens(files, reader, flags.heldOut, signal)
+  const progress = await progressOf(prepared, flags)
+  const { counts, held } = await countTokens(files, reader, flags.heldOut, signal, progress.counted)
   const kept = chooseTokens(prepared, { counts, most: keep }, scripts)
   const trimmed = await trimModel(prepared, kept.ids, signal)
   const { after, proof } = roundTrip(tokenizer, trimmed, kept.ids)
-  const proven = await provenTexts(files, reader, readerOf(after), proof, signal)
+  const proven = await provenTexts(files, reader, readerOf(after), proof, signal, progress.proven)
   const card = { name, about: license === undefined ? undefined : { license }, signal }
   const texts = { before: reader, after: readerOf(after) }
-  const solved = await solvedTable(trimmed, texts, flags, signal)
+  const solved = await solvedTable(trimmed, texts, { flags, progress }, signal)
   const whole = await packContents(trimmed, card)
   const contents = withTables(whole, trimmed.weights, tableFormats(flags), signal, solved)
   await makeFolder(output)
-  await writeOutput(output, writePack(contents, signal), signal)
+  await writeOutput(output, writePack(countedContents(contents, 2, progress.written), signal), signal)
   const rows = prepared.config.vocabSize
   const bytes = tableBytesOf(await packContents(prepared, card))
   const context = Math.min(HELD_TOKENS, prepared.config.contextLength)
   const tableBytes = tableBytesOf(contents)
   const { samePieces } = proven
   const before = { rows, bytes }
-  return { kept, before, tableBytes, held, context, texts: proven.texts, samePieces, scripts: scripts?.names }
+  const made = { kept, before, tableBytes, held, context, samePieces, progress }
+  return { ...made, texts: proven.texts, scripts: scripts?.names }
 }
 
 /**
@@ -166,7 +183,7 @@ async function write(
 async function solvedTable(
   trimmed: PreparedModel,
   texts: { readonly before: TextReader; readonly after: TextReader },
-  flags: TrimFlags,
+  { flags, progress }: { readonly flags: TrimFlags; readonly progress: TrimProgress },
   signal: AbortSignal,
 ): Promise<(() => Promise<Uint8Array>) | undefined> {
   const { keepText, heldOut, threads } = flags
@@ -186,7 +203,7 @@ async function solvedTable(
     signal,
     solver: await loadSolver(),
     startSolver,
-    onProgress: ({ what, done, total }) => overwrite(`solving the table, ${what}: ${done} of ${total}`),
+    onProgress: progress.solved,
   })
   return async () => bytes
 }
@@ -198,10 +215,11 @@ const tableBytesOf = ({ tensors }: Awaited<ReturnType<typeof packContents>>): nu
 async function judge(
   model: string,
   output: string,
-  { held, kept, context }: Made,
+  { held, kept, context, progress }: Made,
   { threads }: TrimFlags,
   signal: AbortSignal,
 ): Promise<DivergenceAcross> {
+  progress.compared(0, held.length)
   const flags: EngineFlags = { threads, build: 'auto', kv: EXACT_KV, weights: 'auto', context }
   return withModel(model, flags, signal, (before) =>
     withModel(output, flags, signal, (after) => {
@@ -212,7 +230,7 @@ async function judge(
         texts,
         kept: kept.ids,
         signal,
-        onText: (done, total) => overwrite(`comparing with the original: text ${done} of ${total}`),
+        onText: progress.compared,
       })
     }),
   )

@@ -141,7 +141,7 @@ export const itemTask = ({ spec, files }: OpenedTask, seed: number | undefined):
   files && TASKS.get(spec.name)!(files, seed)
 
 /** `limit`: maximum items. Throws `format` for lines that do not match the task's format. */
-export async function makeTask(
+async function makeTask(
   opened: OpenedTask,
   model: TaskModel,
   { limit = Number.POSITIVE_INFINITY, seed }: { readonly limit?: number; readonly seed?: number },
@@ -164,4 +164,34 @@ export async function makeReplyTask(
 ): Promise<ReplyTask | undefined> {
   const [first, second] = paths.map((path): DataStream => ({ name: path, pieces: () => readPieces(path) }))
   return await REPLY_TASKS.get(name)?.([first!, second], options)
+}
+
+/** A task of one of the two kinds. */
+export interface EitherTask {
+  readonly replies?: ReplyTask | undefined
+  readonly scores?: Task | undefined
+  /** About how many tokens the model reads for an item. */
+  readonly tokens: number
+}
+
+/** Generating a token takes as long as reading several. */
+const READ_PER_WRITTEN = 4
+const REPLY_TOKENS = 256
+/** Characters per token in English. */
+const TOKEN_CHARACTERS = 4
+
+/** Throws what `makeTask` and `makeReplyTask` throw. */
+export async function eitherTask(
+  opened: OpenedTask,
+  model: TaskModel,
+  options: Gsm8kOptions & { readonly limit?: number; readonly seed?: number; readonly maxTokens?: number },
+): Promise<EitherTask> {
+  const replies = await makeReplyTask(opened.spec, options)
+  if (replies !== undefined)
+    return { replies, tokens: READ_PER_WRITTEN * (options.maxTokens ?? REPLY_TOKENS) }
+  const scores = await makeTask(opened, model, options)
+  const characters = opened.files?.reduce((sum, file) => sum + (file?.text.length ?? 0), 0)
+  const tokens =
+    characters === undefined ? model.maxTokens : characters / TOKEN_CHARACTERS / Math.max(1, scores.count)
+  return { scores, tokens }
 }

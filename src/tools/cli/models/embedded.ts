@@ -34,7 +34,7 @@ const pathOf = (file: string): string | undefined =>
     existsSync(path),
   )
 
-/** The models that are present. */
+/** The embedded models whose files are present. */
 export const EMBEDDED: readonly EmbeddedModel[] = MODELS.filter(
   ({ file }, index) => index === 0 || pathOf(file) !== undefined,
 )

@@ -11,28 +11,33 @@ import type { FileOpener, OpenFiles } from '../../../engine/load/open/requested-
 import { localConnection } from '../../../engine/wire/connection.ts'
 import { Network, type NetworkOptions } from '../../../network/api/network.ts'
 import { dataBeside } from '../../../network/service/build-network.ts'
-import { isUrl, openModelFiles } from '../files.ts'
-import { blobFiles, placeOfSource } from '../node-engine.ts'
+import { openModelFiles } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
+import { blobFiles, givenStore, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
+import type { StoreOption } from '../store/node-store.ts'
 
 /** A local sentence-transformers folder may lack some files. */
-const openEncoderFiles: FileOpener = async ({ source, hub, dtype }, { signal, onProgress }) => {
-  if (typeof source !== 'string') return blobFiles(source)
-  if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
-    throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
-      missing: true,
-    })
+const encoderOpener =
+  (store: StoreOption): FileOpener =>
+  async ({ source, hub, dtype }, { signal, onProgress }) => {
+    if (typeof source !== 'string') return blobFiles(source)
+    if (source.endsWith('.json') && !isUrl(source) && !existsSync(source)) {
+      throw new HalfbyteError('format', `there is no file ${source}; download the model again`, {
+        missing: true,
+      })
+    }
+    return openModelFiles(source, { signal, hub, dtype, onProgress, store })
   }
-  return openModelFiles(source, { signal, hub, dtype, onProgress })
-}
 
 /** `Embedder.load`. A folder needs no trailing slash. */
 export async function loadEmbedder(source: ModelSource, options: EmbedderOptions = {}): Promise<Embedder> {
-  const place = await placeOfSource(source)
+  const store = givenStore(options)
+  const place = await placeOfSource(source, store)
   const isFolder =
     typeof place === 'string' && !isUrl(place) && existsSync(place) && statSync(place).isDirectory()
   const service = createEmbedderService((request, hooks) =>
-    loadEncoder(request, hooks, nodeHost(), openEncoderFiles),
+    loadEncoder(request, hooks, nodeHost(), encoderOpener(store)),
   )
   const own = isFolder && !place.endsWith('/') ? `${place}/` : place
   return Embedder.open(localConnection(service), own, options)
@@ -42,8 +47,10 @@ export async function loadEmbedder(source: ModelSource, options: EmbedderOptions
 export async function loadNetwork(source: ModelSource, options: NetworkOptions = {}): Promise<Network> {
   const { signal, hub, dtype, onProgress } = options
   signal?.throwIfAborted()
-  const place = resolveSource(await placeOfSource(source), undefined, hub)
-  if (typeof place === 'string') return openNetworkAt(place, options, { signal, hub, dtype, onProgress })
+  const store = givenStore(options)
+  const place = resolveSource(await placeOfSource(source, store), undefined, hub)
+  if (typeof place === 'string')
+    return openNetworkAt(place, options, { signal, hub, dtype, onProgress, store })
   const files = blobFiles(place)
   return Network.open(files, options, nodeHost()).catch(async (error) => {
     await files.close()
@@ -51,7 +58,7 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
   })
 }
 
-/** The network of a graph at this place, with the external data that lie next to it there. */
+/** The network of a graph at this place, with the external data next to it. */
 export async function openNetworkAt(
   place: string,
   options: NetworkOptions,

@@ -15,7 +15,7 @@ const pattern = (width: number, height: number) => ({
   data: Uint8Array.from({ length: 4 * width * height }, (_, at) => (at % 4 === 3 ? 255 : at * 7)),
 })
 
-test('a file and its pixels are cropped like on this thread, and the caller can still use them', async () => {
+test('a file and its pixels are cropped as on this thread, and the caller can still use them', async () => {
   const { cutPicture: read } = nodeHost()
   const pixels = pattern(30, 20)
   const file = encode({ ...pixels, channels: 4 })

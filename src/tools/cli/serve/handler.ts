@@ -46,7 +46,7 @@ export class Handler {
     return this.#running
   }
 
-  /** These requests, and those whose answer is not yet sent. */
+  /** Requests that are being answered, or whose answer is not yet sent completely. */
   get open(): number {
     return this.#open.size
   }

@@ -2,8 +2,13 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type NamedEngines, openaiFetch } from '../../../adapters/openai.ts'
-import { type Models, servedModels } from '../../../adapters/openai-server/models.ts'
+import {
+  type NamedEngines,
+  type OpenAIFetch,
+  type OpenAIFetchOptions,
+  openaiFetch,
+} from '../../../adapters/openai.ts'
+import { servedModels } from '../../../adapters/openai-server/models.ts'
 import type { Embedder } from '../../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { systemError } from '../terminal/failure.ts'
@@ -13,6 +18,7 @@ import { Handler } from './handler.ts'
 import { type Load, type RequestLine, ServerMetrics } from './metrics.ts'
 import type { BodyLimits } from './request-bodies.ts'
 import { MAX_UNSENT_BYTES } from './send.ts'
+import { StoredEngines } from './stored-engines.ts'
 
 export interface ServeOptions {
   /** Address to listen on. Default: 127.0.0.1, which only programs on this machine can reach. */
@@ -43,7 +49,7 @@ export interface ServeOptions {
 
 interface ServerLimits {
   readonly bodies: Partial<BodyLimits>
-  /** From the first byte of a request to the last byte of its headers. */
+  /** Maximum time from the first byte of a request to the last byte of its headers. */
   readonly headersMilliseconds: number
   /** How long a client may read nothing while its answer is being sent. */
   readonly readMilliseconds: number
@@ -52,7 +58,7 @@ interface ServerLimits {
 export interface Serving {
   /** The base address for clients, with `/v1`. */
   readonly address: string
-  /** Requests whose answer is not yet sent. */
+  /** Requests whose answer has not been sent yet. */
   readonly open: number
   /**
    * Accepts no more requests, gives those in progress `milliseconds` to end, and aborts the rest. Resolves to
@@ -66,19 +72,18 @@ export interface Serving {
 const MAX_CONNECTIONS = 1024
 /** Connections beyond `maxConnections` that still get an answer; Node just closes further ones. */
 const REFUSED_CONNECTIONS = 256
-/** From the first byte of a request to the last. */
+/** Maximum time from the first byte of a request to the last. */
 const LONGEST_REQUEST_MILLISECONDS = 300_000
 const LONGEST_HEADERS_MILLISECONDS = 30_000
 const LONGEST_READ_MILLISECONDS = 60_000
 
+/** A single model, several by name, or those of the store. */
+export type Served = Engine | Embedder | NamedEngines | StoredEngines
+
 /**
- * `engine`: one, or several by name. Throws `unsupported` if the address cannot be used, for example because
- * another program has the port.
+ * Throws `unsupported` if the address cannot be used, for example because another program has the port.
  */
-export async function serveEngine(
-  models: Engine | Embedder | NamedEngines,
-  options: ServeOptions,
-): Promise<Serving> {
+export async function serveEngine(models: Served, options: ServeOptions): Promise<Serving> {
   const { host = '127.0.0.1', port, limits = {}, maxConnections = MAX_CONNECTIONS } = options
   const { headersMilliseconds = LONGEST_HEADERS_MILLISECONDS } = limits
   const server = createServer({
@@ -118,14 +123,13 @@ export async function serveEngine(
 }
 
 function newHandler(
-  models: Engine | Embedder | NamedEngines,
+  models: Served,
   { onWarning, onRequest, embedder, reranker, maxRequests, ...options }: ServeOptions,
   connections: Connections,
 ): Handler {
   const { host = '127.0.0.1', origins = [], keys = new ApiKeys([]), limits = {} } = options
   const metrics = new ServerMetrics()
-  const served = servedModels(models, { embedder, reranker })
-  const answer = openaiFetch(models, {
+  const { answer, memory } = answersOf(models, {
     onWarning,
     embedder,
     reranker,
@@ -140,7 +144,7 @@ function newHandler(
         receiving: handler.receiving,
         maxRequests,
         connections: connections.count,
-        memory: await memoryOf(served),
+        memory: await memory(),
       }),
     maxRequests,
     bodyLimits: limits.bodies,
@@ -154,8 +158,20 @@ function newHandler(
   return handler
 }
 
-const memoryOf = ({ byId }: Models): Promise<Load['memory']> =>
-  Promise.all(Array.from(byId, async ([model, each]) => ({ model, use: await each.memory() })))
+function answersOf(
+  models: Served,
+  options: OpenAIFetchOptions,
+): { readonly answer: OpenAIFetch; readonly memory: () => Promise<Load['memory']> } {
+  if (models instanceof StoredEngines)
+    return { answer: models.answers(options), memory: () => models.memory() }
+  const { embedder, reranker } = options
+  const { byId } = servedModels(models, { embedder, reranker })
+  return {
+    answer: openaiFetch(models, options),
+    memory: () =>
+      Promise.all(Array.from(byId, async ([model, each]) => ({ model, use: await each.memory() }))),
+  }
+}
 
 /** Counts connections, and remembers which ones exceeded the limit. */
 class Connections {

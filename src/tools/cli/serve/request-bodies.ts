@@ -6,9 +6,9 @@ import { busy, type Refusal, refusal } from './refusal.ts'
 
 export interface BodyLimits {
   readonly bodyBytes: number
-  /** All bodies that are being received or answered. */
+  /** Maximum total size of all bodies that are being received or answered. */
   readonly allBytes: number
-  /** Bodies being received at the same time. */
+  /** Maximum number of bodies that are received at the same time. */
   readonly readers: number
   /** How long a client may send nothing of a body. */
   readonly stallMilliseconds: number

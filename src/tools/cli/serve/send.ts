@@ -33,7 +33,7 @@ export async function send(
   await pipeline(read, response)
 }
 
-/** `setWaiting(true)` is called when nothing but the client holds up the answer. */
+/** Calls `setWaiting(true)` while the answer waits for the client alone. */
 async function* piecesOf(
   body: ReadableStream<Uint8Array> | null,
   setWaiting: (isWaiting: boolean) => void,

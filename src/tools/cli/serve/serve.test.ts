@@ -97,7 +97,7 @@ test('an encoder alone answers with vectors, and at least one model is required'
   child.kill('SIGINT')
   expect((await ended(child)).code).toBe(130)
   const { code, err } = await halfbyte('serve')
-  expect([code, err]).toEqual([2, expect.stringContaining('give --embedder or --reranker')])
+  expect([code, err]).toEqual([2, expect.stringContaining('or give --embedder or --reranker')])
 })
 
 test('an invalid port is a usage error', async () => {

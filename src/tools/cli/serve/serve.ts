@@ -8,7 +8,7 @@ import { isLoopback } from './access.ts'
 import { ApiKeys, readApiKeys } from './api-keys.ts'
 import { type Serving, serveEngine } from './http-server.ts'
 import type { RequestLine } from './metrics.ts'
-import { loadModels, type ModelFlags, namedModel } from './served-models.ts'
+import { loadModels, loadStored, type ModelFlags, namedModel } from './served-models.ts'
 import { StopSignals } from './stop-signals.ts'
 
 interface ServeFlags extends ModelFlags {
@@ -33,7 +33,7 @@ export function serveCommand(): Command {
     )
     .argument(
       '[models...]',
-      `chat models, all loaded at the start: each is a ${MODEL}; none with --embedder or --reranker alone`,
+      `chat models, all loaded at the start: each is a ${MODEL}; default: those of the store, each loaded when a request names it; none with --embedder or --reranker alone`,
     )
     .option(
       '--model <name=model>',
@@ -69,12 +69,9 @@ export function serveCommand(): Command {
     )
     .option('--quiet', "don't log requests")
     .action(async (models: readonly string[], flags: ServeFlags) => {
-      const places = [...models, ...(flags.model ?? [])]
-      if (places.length === 0 && flags.embedder === undefined && flags.reranker === undefined)
-        command.error('error: there is no model; name one, or give --embedder or --reranker', { exitCode: 2 })
       using signals = new StopSignals()
       try {
-        await serve(models, flags, signals.signal)
+        await serve(models, flags, signals.signal, command)
       } catch (error) {
         // SIGTERM is a normal exit; Ctrl-C is an interruption, as in other commands.
         if (!signals.signal.aborted || error !== signals.signal.reason || signals.name === 'SIGINT')
@@ -85,10 +82,24 @@ export function serveCommand(): Command {
 }
 
 /** Runs until the server has stopped, and then rejects with the signal's reason. */
-async function serve(models: readonly string[], flags: ServeFlags, signal: AbortSignal): Promise<void> {
+async function serve(
+  models: readonly string[],
+  flags: ServeFlags,
+  signal: AbortSignal,
+  command: Command,
+): Promise<void> {
   const log = (line: string) => process.stderr.write(`${visibleLine(line)}\n`)
   const keys = new ApiKeys(await keysOf(flags, log))
-  await using loaded = await loadModels(models, flags, signal, log)
+  const isNamed = [...models, ...(flags.model ?? []), flags.embedder, flags.reranker].some(
+    (each) => each !== undefined,
+  )
+  await using loaded = isNamed
+    ? await loadModels(models, flags, signal, log)
+    : ((await loadStored(flags, log)) ??
+      command.error(
+        'error: there is no model, and none is stored; name one, fetch one with "halfbyte pull", or give --embedder or --reranker',
+        { exitCode: 2 },
+      ))
   const serving = await serveEngine(loaded.models, {
     embedder: loaded.embedder,
     reranker: loaded.reranker,

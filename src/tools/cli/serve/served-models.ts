@@ -1,13 +1,17 @@
 // Loads the models of `halfbyte serve` from the command line, and gives them their names.
 import { InvalidArgumentError } from 'commander'
-import type { NamedEngines } from '../../../adapters/openai.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import { isTowerName } from '../../../core/formats/names/named-files.ts'
 import type { Embedder } from '../../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { openEmbedder } from '../command-embedder.ts'
 import { openEngine } from '../command-engine.ts'
+import { listStoredModels, type StoredModel, storedAddress } from '../models/stored-models.ts'
 import type { EngineFlags, VisionFlags } from '../options.ts'
+import { storeOf } from '../store/node-store.ts'
 import { bytesText } from '../terminal/offer.ts'
+import type { Served } from './http-server.ts'
+import { StoredEngines } from './stored-engines.ts'
 
 /** A model on the command line. Default name: its own id. */
 interface ModelFlag {
@@ -29,12 +33,49 @@ export function namedModel(text: string, before: readonly ModelFlag[] = []): rea
 }
 
 interface LoadedModels extends AsyncDisposable {
-  /** A single model, or several by name. */
-  readonly models: Engine | Embedder | NamedEngines
+  readonly models: Served
   readonly embedder: Embedder | undefined
   readonly reranker: Embedder | undefined
   /** Names of the chat models, or of the encoder if there are none. */
   readonly names: readonly string[]
+}
+
+/**
+ * The models of the store, none of which is loaded yet. Undefined if there are none. Throws `unsupported` for
+ * an option for a single model.
+ */
+export async function loadStored(
+  flags: ModelFlags,
+  log: (line: string) => void,
+): Promise<LoadedModels | undefined> {
+  const store = storeOf(undefined)
+  const stored = async () => (await listStoredModels(store)).filter(isServed)
+  const names = async () => (await stored()).map(({ name }) => name)
+  const listed = await names()
+  if (listed.length === 0) return undefined
+  checkSingle(Number.POSITIVE_INFINITY, flags)
+  const models = new StoredEngines({
+    list: names,
+    async find(asked) {
+      const address = await storedAddress(asked, store)
+      return (await stored()).find((model) => model.name === asked || model.address === address)?.name
+    },
+    async load(name, signal) {
+      const engine = await openEngine(name, flags, signal ?? new AbortController().signal)
+      await logMemory(name, engine, log)
+      return engine
+    },
+  })
+  const dispose = () => models[Symbol.asyncDispose]()
+  return { models, embedder: undefined, reranker: undefined, names: listed, [Symbol.asyncDispose]: dispose }
+}
+
+/** A vision tower is not a model by itself. */
+const isServed = ({ isComplete, address }: StoredModel): boolean => isComplete && !isTowerName(address)
+
+async function logMemory(name: string, model: Engine | Embedder, log: (line: string) => void): Promise<void> {
+  const { totalBytes, weightsBytes } = await model.memory()
+  log(`${name}: ${bytesText(totalBytes)} in memory, ${bytesText(weightsBytes)} of weights`)
 }
 
 /**
@@ -53,10 +94,7 @@ export async function loadModels(
   const opened = async <Model extends Engine | Embedder>(loading: Promise<Model>, name?: string) => {
     const model = await loading
     open.push(model)
-    const { totalBytes, weightsBytes } = await model.memory()
-    log(
-      `${name ?? model.model.id}: ${bytesText(totalBytes)} in memory, ${bytesText(weightsBytes)} of weights`,
-    )
+    await logMemory(name ?? model.model.id, model, log)
     return model
   }
   const dispose = async () => {
@@ -91,7 +129,7 @@ function checkSingle(count: number, flags: ModelFlags): void {
   const flag = about === 'chatTemplate' ? 'chat-template' : about
   throw new HalfbyteError(
     'unsupported',
-    `--${flag} applies to one model but ${count} are given; serve that model separately, on another --port`,
+    `--${flag} applies to one model but ${count < Number.POSITIVE_INFINITY ? `${count} are` : 'none is'} given; serve that model separately, on another --port`,
     { name: about },
   )
 }

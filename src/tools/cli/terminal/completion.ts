@@ -13,7 +13,7 @@ interface Known {
 const SHELLS = ['bash', 'zsh', 'fish'] as const
 type Shell = (typeof SHELLS)[number]
 
-/** `commands` is called when the command runs, so that it includes itself. */
+/** `commands` is called when this command runs, so that the script includes it too. */
 export function completionCommand(commands: () => readonly Command[]): Command {
   return new Command('completion')
     .description(
@@ -52,7 +52,7 @@ const knownOf = (command: Command): Known => ({
 /** The short description of a command or option. */
 export const firstSentence = (text: string): string => /^.*?[^.](?=\.(?:\s|$)|$)/s.exec(text)?.[0] ?? text
 
-/** Within single quotes of any of the shells' scripts. */
+/** The text in single quotes, escaped for the scripts of all shells. */
 const quoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`
 
 function bashScript(known: readonly Known[]): string {

@@ -4,6 +4,7 @@ import { getSystemErrorMap } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import type { TextChunk } from '../../../engine/api/types.ts'
+import { isFullDisk, systemCode } from '../system-errors.ts'
 
 /** Control characters except line breaks and tabs, and characters that change the direction of text. */
 const OBEYED = /[^\P{Cc}\n\t]|[\u202a-\u202e\u2066-\u2069]/gu
@@ -51,14 +52,6 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
 /** The exit code. */
 export const EXIT_CODES = { done: 0, failed: 1, wrongUsage: 2, stopped: 130 } as const
 
-const NO_ROOM = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
-
-/** The system's code of an error, for example `ENOENT`; undefined for other errors. */
-export function systemCode(error: unknown): string | undefined {
-  const isSystem = error instanceof Error && 'syscall' in error && 'code' in error
-  return isSystem && typeof error.code === 'string' ? error.code : undefined
-}
-
 /**
  * `<what>: <why>; <next>` under `code`, or under `storage-full` if the disk is full. Other errors are
  * returned unchanged.
@@ -69,7 +62,7 @@ export function systemError(error: unknown, code: ErrorCode, what: string, next:
   const number = (error as NodeJS.ErrnoException).errno
   const [, message] = (number !== undefined && getSystemErrorMap().get(number)) || []
   const why = message === undefined ? name : `${message} (${name})`
-  const isFull = NO_ROOM.has(name)
+  const isFull = isFullDisk(error)
   return new HalfbyteError(
     isFull ? 'storage-full' : code,
     `${what}: ${why}; ${isFull ? 'free some space or choose another place' : next}`,

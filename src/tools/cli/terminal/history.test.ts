@@ -4,7 +4,8 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { openHistory, stateFolder } from './history.ts'
+import { stateFolder } from '../platform-folders.ts'
+import { openHistory } from './history.ts'
 
 let folder = ''
 beforeEach(async () => {
@@ -22,7 +23,7 @@ test.runIf(process.platform !== 'win32')('lines are there in the next run, newes
   expect((await stat(join(folder, 'state'))).mode & 0o777).toBe(0o700)
 })
 
-test.runIf(process.platform !== 'win32')('a file that others can read is closed to them', async () => {
+test.runIf(process.platform !== 'win32')('a file that others can read is made private', async () => {
   const path = join(folder, 'chat-history')
   await writeFile(path, 'one\n')
   await chmod(path, 0o644)
@@ -49,7 +50,7 @@ test('a place that cannot be used is noted once, and lines are not kept', async 
   } finally {
     process.stderr.write = write
   }
-  expect(said).toEqual([`note: typed lines are not kept: ${folder} cannot be used (EISDIR)\n`])
+  expect(said).toEqual([`note: the history is not saved: ${folder} cannot be used (EISDIR)\n`])
 })
 
 test('the folder follows the conventions of the platform', () => {

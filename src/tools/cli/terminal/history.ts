@@ -1,8 +1,8 @@
 // The lines typed in `halfbyte chat`, kept in a file across runs.
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { systemCode } from './failure.ts'
+import { stateFolder } from '../platform-folders.ts'
+import { systemCode } from '../system-errors.ts'
 import { note } from './notes.ts'
 
 /** Number of lines that a run starts with. */
@@ -10,17 +10,6 @@ const MOST_LINES = 1000
 
 /** Only its owner may read it: people paste secrets. */
 const MODE = 0o600
-
-/** The platform's folder for state, by its own conventions. */
-export function stateFolder(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-  platform: NodeJS.Platform = process.platform,
-  home = homedir(),
-): string {
-  if (platform === 'win32') return join(env['LOCALAPPDATA'] || join(home, 'AppData', 'Local'), 'halfbyte')
-  if (platform === 'darwin') return join(home, 'Library', 'Application Support', 'halfbyte')
-  return join(env['XDG_STATE_HOME'] || join(home, '.local', 'state'), 'halfbyte')
-}
 
 export interface History {
   /** Newest first, as readline wants them. */
@@ -40,7 +29,7 @@ export function openHistory(path = join(stateFolder(), 'chat-history')): History
     } catch (error) {
       if (systemCode(error) === undefined) throw error
       isUsable = false
-      note(`typed lines are not kept: ${path} cannot be used (${systemCode(error)})`)
+      note(`the history is not saved: ${path} cannot be used (${systemCode(error)})`)
       return undefined
     }
   }

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { newProgram } from '../program.ts'
 import { contextNote, ignoredOptions, needs, unused } from './notes.ts'
 
-/** What a command of the real program says on stderr before it would start to work. */
+/** What a command of the real program prints to stderr before it would start to work. */
 async function notesOf(name: string, ...typed: readonly string[]): Promise<string[]> {
   const command = newProgram().commands.find((each) => each.name() === name)
   if (command === undefined) throw new Error(`there is no command ${name}`)

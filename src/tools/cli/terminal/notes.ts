@@ -8,7 +8,7 @@ export const note = (text: string): void => void process.stderr.write(`note: ${v
 type Values = Readonly<Record<string, unknown>>
 
 /**
- * An option, by the name of its value, and why it is ignored among `values`; undefined if it has an effect.
+ * An option, by the name of its value. Says why it is ignored given `values`; undefined if it has an effect.
  */
 type IgnoreRule = readonly [option: string, why: (values: Values) => string | undefined]
 

@@ -4,10 +4,13 @@ import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { GRAPH_DTYPES } from '../../../core/formats/names/graph-files.ts'
 import { catalogued } from '../../../core/store/catalogue.ts'
 import { parseHubAddress } from '../../../core/store/hub.ts'
+import { countBytes } from '../../../core/store/stored-models.ts'
 import type { GraphOffer, ProbeReport, Smaller } from '../../../engine/api/types.ts'
 import { probeEngine } from '../command-engine.ts'
 import { placeOf } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
 import type { EngineFlags } from '../options.ts'
+import { storeOf } from '../store/node-store.ts'
 import { visibleLine } from './failure.ts'
 
 export function describeFit(report: ProbeReport): string {
@@ -57,11 +60,18 @@ export function bytesText(bytes: number): string {
   return bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }
 
+/** True for a stored file. Of a folder, only some files may be stored. */
+async function isStored(place: string): Promise<boolean> {
+  const store = storeOf(undefined)
+  return store !== undefined && !place.endsWith('/') && (await countBytes(place, store)) > 0
+}
+
 /** Throws `out-of-memory` for a model that does not fit, with flags that would help. */
 export async function offer(model: string, flags: EngineFlags, signal: AbortSignal): Promise<void> {
   const known = catalogued(model)
   const isOnHub = known !== undefined || parseHubAddress(model) !== undefined
-  if (!isOnHub || !/^https?:/i.test(await placeOf(model))) return
+  const place = isOnHub ? await placeOf(model) : ''
+  if (!isUrl(place) || (await isStored(place))) return
   let report: ProbeReport
   try {
     report = await probeEngine(model, flags, signal)
@@ -81,6 +91,7 @@ export async function offer(model: string, flags: EngineFlags, signal: AbortSign
       { neededBytes, grantedBytes },
     )
   }
+  if (downloadBytes === 0) return
   const licence = known === undefined ? '' : `, ${known.licence}`
   process.stderr.write(
     `${name}: ${bytesText(downloadBytes)} to download${licence}. It fits (${bytesText(neededBytes)} of memory); about ${decodeTokensPerSecond.toPrecision(2)} tokens/s.\n`,

@@ -6,17 +6,43 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
 import { isPlain, outputError, systemError } from './failure.ts'
+import { JobProgress } from './job-progress.ts'
+import { StatusLine } from './status-line.ts'
 
-export const showProgress = (event: LoadProgress): void => overwrite(describe(event))
+const status = new StatusLine({
+  now: () => performance.now(),
+  columns: () => (process.stderr.isTTY && !isPlain() ? process.stderr.columns || 80 : undefined),
+  write: (text) => void process.stderr.write(text),
+  every: (ms, tick) => {
+    const timer = setInterval(tick, ms).unref()
+    return () => clearInterval(timer)
+  },
+})
 
-export const clearProgress = (): void => overwrite('')
+/** Says what the command is doing; see `StatusLine`. */
+export const overwrite = (text: string): void => status.show(text)
 
-/** True if progress is shown by replacing the terminal's last line. */
-export const canOverwrite = (): boolean => process.stderr.isTTY && !isPlain()
+export function clearProgress(): void {
+  download = undefined
+  status.clear()
+}
 
-/** Replaces the terminal's last line. */
-export function overwrite(text: string): void {
-  if (canOverwrite()) process.stderr.write(`\r\x1b[K${text}`)
+/** Shows the current work, of which `share` is done, and the estimated time left. */
+export function shareProgress(): (text: string, share: number) => void {
+  const job = new JobProgress({ work: 1 })
+  return (text, share) => overwrite(text + job.at('work', share))
+}
+
+/** The download that is running. */
+let download: ReturnType<typeof shareProgress> | undefined
+
+export function showProgress(event: LoadProgress): void {
+  if (event.phase !== 'download' || event.total <= 0) {
+    overwrite(describe(event))
+    return
+  }
+  download ??= shareProgress()
+  download(describe(event), event.loaded / event.total)
 }
 
 function describe(event: LoadProgress): string {
@@ -36,7 +62,7 @@ function describe(event: LoadProgress): string {
   }
 }
 
-const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+export const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
 /** The suffix of an incomplete file's name. */
 export const PART = '.part'

@@ -45,7 +45,7 @@ describe.skipIf(!existsSync(FULL)).concurrent('a full disk', () => {
 test.each([
   ['models', ['models']],
   ['logits', ['logits', model, '--tokens', '1,2,3']],
-])('a reader that is gone before the output is no error: %s', async (_, args) => {
+])('a reader that closes the pipe before the output is not an error: %s', async (_, args) => {
   const child = spawn(process.execPath, [MAIN, ...args], { stdio: ['pipe', 'pipe', 'pipe'] })
   child.stdout.destroy()
   const exit = new Promise<number | null>((resolve) => child.on('close', resolve))

@@ -4,7 +4,8 @@ import { access, constants, mkdir, readdir, realpath, stat } from 'node:fs/promi
 import { basename, dirname, join, resolve } from 'node:path'
 import { Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { isUrl, pathsOf, placeOf } from '../files.ts'
+import { pathsOf, placeOf } from '../files.ts'
+import { isUrl } from '../hub-here.ts'
 import { systemError } from '../terminal/failure.ts'
 
 export const forceOption = (): Option => new Option('--force', 'overwrite an existing output')
@@ -75,7 +76,7 @@ export async function makeFolder(output: string): Promise<void> {
   })
 }
 
-/** A command's output formats and their file extensions, the usual one first. Folders have none. */
+/** A command's output formats and their file extensions, the preferred one first. Folders have none. */
 const KINDS = {
   hbm: ['a .hbm pack', '.hbm'],
   gguf: ['a GGUF file', '.gguf'],
@@ -88,7 +89,7 @@ const KINDS = {
   numbers: ['raw f32 numbers', '.bin', '.f32'],
 } as const satisfies Readonly<Record<string, readonly [what: string, ...endings: string[]]>>
 
-/** Endings that promise a format to other programs. */
+/** Extensions by which other programs recognize a format. */
 const PROMISING = /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
 
 /** Throws `unsupported` if the output's name has the extension of another format. */

@@ -19,14 +19,33 @@ describe('convert to GGUF', () => {
     expect(shown).toMatch(/^embed\.weight .* Q8_0 -> /m)
   }, 180_000)
 
+  test('changes the types of a GGUF file, and writes a pack back with its codes', async () => {
+    const [small, pack, back] = [path('q4.gguf'), path('q4.hbm'), path('back.gguf')]
+    expect(await halfbyte('convert', model, small, '--format', 'q4_0')).toMatchObject({ code: 0, err: '' })
+    const again = await halfbyte('convert', small, path('q8.gguf'), '--format', 'q8_0')
+    expect(again.err).toMatch(
+      /^note: weights in Q4_0 are rounded again; the original weights would give better codes$/m,
+    )
+    expect(await halfbyte('convert', small, pack)).toMatchObject({ code: 0 })
+    expect(await halfbyte('convert', pack, back)).toMatchObject({ code: 0, err: '' })
+    const said = await Promise.all(
+      [small, pack, back].map((source) => halfbyte('generate', source, ...GREEDY)),
+    )
+    expect(new Set(said.map(({ out }) => out)).size).toBe(1)
+  }, 180_000)
+
   test.each([
     [
       () => [model, path('no.gguf')],
-      /random is gguf, and GGUF is written from a folder with safetensors; write a \.hbm, or re-quantize a GGUF file with "halfbyte quantize"/,
+      /random is GGUF already; choose another type for its matrices with --format f32, f16, bf16, q8_0, q4_1, q4_0/,
+    ],
+    [
+      () => [model, path('no.gguf'), '--format', 'q8_0', '--name', 'other'],
+      /random is GGUF and keeps its metadata, so --name cannot be applied; omit it, or write a \.hbm/,
     ],
     [
       () => [path('folder'), path('no.gguf'), '--shard-size', '64MB'],
-      /no\.gguf is GGUF, and --shard-size is for \.hbm packs; choose its matrices with --format f32, f16, q8_0, q4_0/,
+      /no\.gguf is GGUF, and --shard-size is for \.hbm packs; choose its matrices with --format f32, f16, bf16, q8_0, q4_1, q4_0/,
     ],
     [
       () => [path('folder'), path('no.hbm'), '--format', 'f16'],

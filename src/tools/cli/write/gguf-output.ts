@@ -3,18 +3,26 @@ import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
 import { type Command, Option } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import type { GgufDType } from '../../shrink/gguf/gguf-tensors.ts'
-import { modelGguf } from '../../shrink/gguf/model-gguf.ts'
+import { type GgufOutput, modelGguf } from '../../shrink/gguf/model-gguf.ts'
+import { requantizedGguf } from '../../shrink/gguf/requantize-gguf.ts'
 import { withPrepared } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
+import { note } from '../terminal/notes.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { makeFolder } from './check-output.ts'
+import { countedChunks, writingProgress } from './counted-contents.ts'
 import { checkLlamaCpp, DEFAULT_PYTHON, isKQuant, K_QUANTS, type KQuant, writeKQuants } from './k-quants.ts'
 
-const DTYPES = { f32: 'F32', f16: 'F16', q8_0: 'Q8_0', q4_0: 'Q4_0' } as const satisfies Record<
-  string,
-  GgufDType
->
+const DTYPES = {
+  f32: 'F32',
+  f16: 'F16',
+  bf16: 'BF16',
+  q8_0: 'Q8_0',
+  q4_1: 'Q4_1',
+  q4_0: 'Q4_0',
+} as const satisfies Record<string, GgufDType>
 
 export type GgufFormat = keyof typeof DTYPES | KQuant
 
@@ -25,7 +33,7 @@ const DEFAULT_FORMAT = 'f16'
 export const ggufFormatOption = (): Option =>
   new Option(
     '--format <type>',
-    `for a .gguf output made from a safetensors folder: the type of its matrices; default: ${DEFAULT_FORMAT}. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python`,
+    `for a .gguf output: the type of its matrices; default: ${DEFAULT_FORMAT}, or a pack's own codes; required for a GGUF model. K-quants (q2_k to q6_k) are written by the Python package llama-cpp-python`,
   ).choices(FORMATS)
 
 export const pythonOption = (): Option =>
@@ -78,21 +86,56 @@ interface GgufFlags extends Pick<EngineFlags, 'lora'> {
 /** A folder's files are named `model`, so the folder's name is more informative. */
 const modelNameOf = (model: string): string => basename(resolve(model))
 
-/** Returns the file's size in bytes. Throws what opening, `modelGguf`, `checkLlamaCpp` and writing throw. */
+/**
+ * Returns the file's size in bytes. Throws what opening, `modelGguf`, `requantizedGguf`, `checkLlamaCpp` and
+ * writing throw.
+ */
 export async function convertToGguf(
   model: string,
   output: string,
-  { format = DEFAULT_FORMAT, python = DEFAULT_PYTHON, name, license, lora }: GgufFlags,
+  flags: GgufFlags,
   signal: AbortSignal,
 ): Promise<number> {
-  const llama = isKQuant(format) ? { format, python } : undefined
-  const dtype = isKQuant(format) ? 'F16' : DTYPES[format]
+  const { format, python = DEFAULT_PYTHON, lora } = flags
+  const llama = format !== undefined && isKQuant(format) ? { format, python } : undefined
   if (llama !== undefined) await checkLlamaCpp(llama, signal)
   return withPrepared(model, { weights: 'f32', forPack: true, lora }, signal, async (prepared) => {
-    const chunks = modelGguf(prepared, { dtype, name: name ?? modelNameOf(model), license, signal })
+    const { bytes, chunks } = await ggufOf(model, prepared, flags, signal)
     await makeFolder(output)
-    if (llama === undefined) await writeOutput(output, chunks, signal)
-    else await writeKQuants(output, chunks, llama, signal)
+    const counted = countedChunks(chunks, bytes, writingProgress())
+    if (llama === undefined) await writeOutput(output, counted, signal)
+    else await writeKQuants(output, counted, llama, signal)
     return (await stat(output)).size
   })
+}
+
+async function ggufOf(
+  model: string,
+  prepared: PreparedModel,
+  { format, name, license, lora }: GgufFlags,
+  signal: AbortSignal,
+): Promise<GgufOutput> {
+  const { file } = prepared
+  const dtype = format === undefined || isKQuant(format) ? undefined : DTYPES[format]
+  if (file.format !== 'gguf') {
+    const usual = file.format === 'hbm' && format === undefined ? 'keep' : DTYPES[DEFAULT_FORMAT]
+    const title = name ?? (file.format === 'safetensors' ? modelNameOf(model) : file.name)
+    return modelGguf(prepared, { dtype: dtype ?? usual, name: title, license, signal })
+  }
+  const extra = Object.entries({ lora, name, license }).find(([, value]) => value !== undefined)
+  if (extra !== undefined || format === undefined) {
+    throw new HalfbyteError(
+      'unsupported',
+      format === undefined
+        ? `${file.name} is GGUF already; choose another type for its matrices with --format ${FORMATS.join(', ')}`
+        : `${file.name} is GGUF and keeps its metadata, so --${extra?.[0]} cannot be applied; omit it, or write a .hbm`,
+      { output: file.name },
+    )
+  }
+  const made = await requantizedGguf(prepared, dtype ?? DTYPES[DEFAULT_FORMAT], signal)
+  if (made.rounded.length > 0)
+    note(
+      `weights in ${made.rounded.join(', ')} are rounded again; the original weights would give better codes`,
+    )
+  return made
 }

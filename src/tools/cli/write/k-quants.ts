@@ -5,7 +5,7 @@ import { open, realpath, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { systemCode } from '../terminal/failure.ts'
+import { systemCode } from '../system-errors.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
 
 /** llama.cpp's own names, in lower case. */

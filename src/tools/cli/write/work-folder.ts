@@ -16,7 +16,8 @@ import { pathInside } from '../../../core/formats/names/named-files.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
 import { packageVersion } from '../options.ts'
-import { systemCode, systemError } from '../terminal/failure.ts'
+import { systemCode } from '../system-errors.ts'
+import { systemError } from '../terminal/failure.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
 
 const LOCK = /^lock-(\d{1,9})$/

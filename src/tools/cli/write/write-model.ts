@@ -15,6 +15,7 @@ import {
 } from '../../shrink/calibrate/foreign-files.ts'
 import { systemError } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
+import { countedContents } from './counted-contents.ts'
 
 /** Maximum number of parts, which readers enforce. */
 const MAX_PARTS = 999
@@ -108,11 +109,15 @@ export interface ModelOutput {
   /** For `safetensors`: F32 rows that replace matrices, by canonical name. */
   readonly tensors?: ReadonlyMap<string, TensorInfo> | undefined
   readonly signal: AbortSignal
+  /** Bytes of the weights that have been read to be written, and their total. */
+  readonly onBytes: (done: number, total: number) => void
 }
 
 /** Throws the writers' errors, `storage-full`, or the signal's reason. */
 export async function writeModel(target: ModelOutput): Promise<void> {
-  const { output, as, prepared, contents, tensors = new Map(), signal } = target
+  const { output, as, prepared, tensors = new Map(), signal, onBytes } = target
+  // A pack's tensors are read for their hashes, and again for the file.
+  const contents = countedContents(target.contents, as === 'hbm' ? 2 : 1, onBytes)
   if (as === 'gguf') await writeOutput(output, quantizedGguf(prepared, contents, signal), signal)
   else if (as === 'hbm') await writeOutput(output, writePack(contents, signal), signal)
   else if (as === 'safetensors') await writeFolder(target, () => prunedSafetensors(prepared, tensors, signal))

@@ -20,7 +20,7 @@ interface Drawn<Item> {
   readonly items: readonly Item[]
   /** Number of items in the whole file. */
   readonly count: number
-  /** The spared lines, in the file's order. */
+  /** The reserved lines, in the file's order. */
   readonly last: readonly Item[]
 }
 

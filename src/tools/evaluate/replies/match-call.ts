@@ -9,7 +9,7 @@ export interface Parameter {
 
 export interface PossibleCall {
   readonly name: string
-  /** All right values, by parameter. If '' is among them, the parameter may be omitted. */
+  /** All correct values, by parameter. If '' is among them, the parameter may be omitted. */
   readonly values: Readonly<Record<string, readonly unknown[]>>
 }
 

@@ -266,7 +266,13 @@ describe('bfcl', () => {
       [['b', 'A']],
       true,
     ],
-    ['lists in another order', ['a', 'b'], { type: 'array', items: { type: 'string' } }, [['b', 'a']], false],
+    [
+      'lists in a different order',
+      ['a', 'b'],
+      { type: 'array', items: { type: 'string' } },
+      [['b', 'a']],
+      false,
+    ],
     [
       'an object by its allowed values',
       { k: 'V1' },

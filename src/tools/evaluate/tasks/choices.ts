@@ -1,4 +1,4 @@
-// Multiple-choice tasks from data sets in their published forms, scored like in lm-evaluation-harness.
+// Multiple-choice tasks from data sets in their published forms, scored as in lm-evaluation-harness.
 import { shown } from '../../../core/base/check-options.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { type EncodedPair, encodePair, scorePairs } from '../../../engine/score/score.ts'
@@ -12,7 +12,11 @@ interface ChoiceItem {
   /** Characters of each choice, the divisors of `acc_norm`. */
   readonly lengths: readonly number[]
   readonly gold: number
+  /** Where it begins in its file, from 1. */
+  readonly line: number
 }
+
+type ReadItem = Omit<ChoiceItem, 'line'>
 
 export interface ChoiceTask extends Task {
   /** In scoring order. */
@@ -24,8 +28,8 @@ const SEPARATOR = ' '
 
 /**
  * `acc`: the share of items whose most likely choice is the right one. `acc_norm`: the same with each
- * log-likelihood divided by the choice's length in characters. The first of equals wins. `seed` shuffles the
- * items; default: file order.
+ * log-likelihood divided by the choice's length in characters. On ties, the first choice wins. `seed`
+ * shuffles the items; default: file order.
  */
 function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): ChoiceTask {
   const items = drawn(all, seed)
@@ -36,6 +40,7 @@ function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): Ch
     items,
     count: items.length,
     unit: 'questions',
+    lineOf: (index) => items[index]!.line,
     chance: mean(items.map(({ pairs }) => 1 / pairs.length)).value,
     async score(model, index, signal) {
       const groups = new Map<string, { context: EncodedPair['context']; at: number[]; ids: number[][] }>()
@@ -67,7 +72,7 @@ function choiceTask(name: string, all: readonly ChoiceItem[], seed?: number): Ch
   }
 }
 
-function item(context: string, choices: readonly string[], gold: number): ChoiceItem {
+function item(context: string, choices: readonly string[], gold: number): ReadItem {
   return {
     pairs: choices.map((choice) => [context, SEPARATOR + choice]),
     lengths: choices.map(characters),
@@ -75,11 +80,15 @@ function item(context: string, choices: readonly string[], gold: number): Choice
   }
 }
 
+/** An item for each line. */
+const itemsOf = (lines: readonly Line[], read: (line: Line, index: number) => ReadItem): ChoiceItem[] =>
+  lines.map((line, index) => ({ ...read(line, index), line: line.number }))
+
 /** Python's length of a text: code points. */
 const characters = (text: string): number => [...text].length
 
 /** `{"query", "choices", "gold"}`, or `{"context_options", "continuation", "gold"}`. */
-function readOwn(line: Line, ending = ''): ChoiceItem {
+function readOwn(line: Line, ending = ''): ReadItem {
   if ('context_options' in line.value) {
     const contexts = textsField(line, 'context_options')
     const continuation = SEPARATOR + textField(line, 'continuation').trim()
@@ -99,14 +108,14 @@ const isOwn = ({ value }: Line): boolean => 'query' in value || 'context_options
 export const ownChoices = (file: DataFile, seed?: number): ChoiceTask =>
   choiceTask(
     'choices',
-    readLines(file).map((line) => readOwn(line)),
+    itemsOf(readLines(file), (line) => readOwn(line)),
     seed,
   )
 
 /** JSON lines as published, or six lines per item: context, label, four endings. */
 export function hellaswag(file: DataFile, seed?: number): ChoiceTask {
   if (file.text.trimStart().startsWith('{'))
-    return choiceTask('hellaswag', readLines(file).map(readHellaswag), seed)
+    return choiceTask('hellaswag', itemsOf(readLines(file), readHellaswag), seed)
   const lines = file.text.split('\n')
   if (lines.at(-1) === '') lines.pop()
   const items: ChoiceItem[] = []
@@ -114,12 +123,12 @@ export function hellaswag(file: DataFile, seed?: number): ChoiceTask {
     const [context = '', label, ...endings] = lines.slice(at, at + 6)
     const line = { file: file.name, number: at + 1, value: {} }
     if (endings.length < 4) throw wrong(line, 'starts an item with fewer than six lines')
-    items.push(item(context, endings, goldOf(line, label, 4)))
+    items.push({ ...item(context, endings, goldOf(line, label, 4)), line: line.number })
   }
   return choiceTask('hellaswag', items, seed)
 }
 
-function readHellaswag(line: Line): ChoiceItem {
+function readHellaswag(line: Line): ReadItem {
   if (isOwn(line)) return readOwn(line)
   const endings = textsField(line, 'endings').map(cleaned)
   const first = textField(line, 'ctx_a')
@@ -152,7 +161,7 @@ export function piqa(file: DataFile, labels?: DataFile, seed?: number): ChoiceTa
       `${labels?.name} has ${given.length} labels, and ${file.name} has ${lines.length} items; give the labels of this file`,
       { labels: given.length, items: lines.length },
     )
-  const items = lines.map((line, index) => {
+  const items = itemsOf(lines, (line, index) => {
     if (isOwn(line)) return readOwn(line)
     const choices = [textField(line, 'sol1'), textField(line, 'sol2')]
     const gold = goldOf(line, given === undefined ? line.value['label'] : given[index], 2)
@@ -167,10 +176,14 @@ const question = (text: string): string => `Question: ${text}\nAnswer:`
  * AI2's lines (`question.stem`), the hub's (`choices.text`, `choices.label`), or lines of users' own files.
  */
 export function arc(name: 'arc_easy' | 'arc_challenge', file: DataFile, seed?: number): ChoiceTask {
-  return choiceTask(name, readLines(file).map(readArc), seed)
+  return choiceTask(
+    name,
+    itemsOf(readLines(file), (line) => readArc(line)),
+    seed,
+  )
 }
 
-function readArc(line: Line): ChoiceItem {
+function readArc(line: Line): ReadItem {
   if (isOwn(line)) return readOwn(line, '\nAnswer:')
   const { question: asked, choices: flat, answerKey } = line.value
   const nested = asked as { stem?: unknown; choices?: unknown } | undefined
@@ -187,7 +200,7 @@ function readArc(line: Line): ChoiceItem {
 
 /** Each option replaces the gap, and the text after the gap is scored. */
 export function winogrande(file: DataFile, seed?: number): ChoiceTask {
-  const items = readLines(file).map((line) => {
+  const items = itemsOf(readLines(file), (line) => {
     if (isOwn(line)) return readOwn(line)
     const { answer } = line.value
     const sentence = textField(line, 'sentence')
@@ -208,7 +221,7 @@ export function winogrande(file: DataFile, seed?: number): ChoiceTask {
 
 /** Yes or no after a passage. Source: `boolq` of lm-evaluation-harness, which has no `acc_norm`. */
 export function boolq(file: DataFile, seed?: number): ChoiceTask {
-  const items = readLines(file).map((line) => {
+  const items = itemsOf(readLines(file), (line) => {
     if (isOwn(line)) return readOwn(line)
     // SuperGLUE's passages begin with the title, which the authors' files have in a separate field.
     const title = 'title' in line.value ? `${textField(line, 'title')} -- ` : ''

@@ -10,7 +10,7 @@ export interface DataFile {
   readonly text: string
 }
 
-/** A data set's file that is read in pieces, anew each time. */
+/** A data set's file, read in pieces, from the beginning each time. */
 export interface DataStream {
   readonly name: string
   pieces(): TextPieces

@@ -190,7 +190,7 @@ export function wikitext(file: DataFile): Task {
   }
 }
 
-/** log2 of a perplexity, to first order. */
+/** log2 of a perplexity, with its error to first order. */
 function bitsOf({ value, error, influence }: Estimate): Estimate {
   const bits = (change: number) => change / value / Math.LN2
   return { value: Math.log2(value), error: error && bits(error), influence: influence?.map(bits) }
@@ -201,12 +201,13 @@ export function lambada(file: DataFile, seed?: number): Task {
   const items = drawn(readLines(file), seed).map((line) => {
     const words = textField(line, 'text').split(' ')
     if (words.length < 2) throw wrong(line, 'has a text with only one word')
-    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}` }
+    return { context: words.slice(0, -1).join(' '), word: ` ${words.at(-1)}`, line: line.number }
   })
   return {
     name: 'lambada',
     count: items.length,
     unit: 'texts',
+    lineOf: (index) => items[index]!.line,
     async score(model, index, signal) {
       const { context, word } = items[index]!
       const pair = encodePair(model, context, word)

@@ -63,7 +63,7 @@ async function matrixOf({ tensor, format, n, k }: Coded) {
 
 /**
  * The model's GGUF file with its matrices replaced by codes: Q4_0, Q4_1, Q8_0, and F32 if rows are not a
- * multiple of 32. Throws `unsupported` for models of another format or in several files.
+ * multiple of 32. Throws `unsupported` for models in another format or in several files.
  */
 export async function* quantizedGguf(
   prepared: PreparedModel,
@@ -78,7 +78,12 @@ export async function* quantizedGguf(
   const replaced = new Map(
     coded.map((each): [string, GgufTensor] => [
       each.stored,
-      { dtype: blockDType(each.format, each.k), data: async () => ggmlBlocks(await matrixOf(each)) },
+      {
+        dtype: blockDType(each.format, each.k),
+        async *data() {
+          yield ggmlBlocks(await matrixOf(each))
+        },
+      },
     ]),
   )
   const matrix = coded.find(isOfLayer)
@@ -95,7 +100,7 @@ export interface FolderModel {
 
 /**
  * The model's safetensors with `qweight`, `qzeros`, `scales` and `g_idx` instead of its matrices; tables and
- * vectors keep their bytes. Throws `unsupported` for models of another format and for matrices that GPTQ
+ * vectors keep their bytes. Throws `unsupported` for models in another format and for matrices that GPTQ
  * cannot represent.
  */
 export async function quantizedGptq(
@@ -145,7 +150,7 @@ export async function quantizedGptq(
 
 /**
  * The model's safetensors with F32 rows for the matrices in `pruned`; everything else keeps its bytes.
- * Throws `unsupported` for models of another format.
+ * Throws `unsupported` for models in another format.
  */
 export async function prunedSafetensors(
   prepared: PreparedModel,

@@ -98,7 +98,7 @@ interface Table {
   readonly bytes: number
 }
 
-/** A plan for the first columns. */
+/** A plan that computes only the first columns. */
 interface Columns {
   readonly width: number
   readonly plan: Plan

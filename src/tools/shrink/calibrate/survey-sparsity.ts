@@ -26,7 +26,7 @@ export interface Lost {
   /** Total outputs of all matrices. */
   readonly n: number
   readonly k: number
-  /** Share of energy lost, summed over its matrices, at each of SPARSITIES. */
+  /** Shares of energy lost, summed over the product's matrices, at each of SPARSITIES. */
   readonly shares: readonly number[]
   /** Bytes of all matrices, at each of SPARSITIES; the first is dense. */
   readonly bytes: readonly number[]

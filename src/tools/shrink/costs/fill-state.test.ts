@@ -1,4 +1,4 @@
-// Filling the state. In: a sequence with two groups. Out: whether exactly the bytes of its blocks are
+// Filling the state cache. In: a sequence with two groups. Out: whether exactly the bytes of its blocks are
 // written.
 import { expect, test } from 'vitest'
 import { Arena } from '../../../core/runtime/memory/arena.ts'

@@ -1,5 +1,6 @@
 // A model's weights as GGUF tensors: their names, row order and blocks.
 
+import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
 import { familyFile } from '../../../core/arch/families.ts'
 import { roleOf, type Weights, weightOf } from '../../../core/arch/tensors/names.ts'
@@ -9,21 +10,42 @@ import { floatsToHalves } from '../../../core/base/half.ts'
 import { readVector } from '../../../core/formats/dequantize.ts'
 import { BLOCKS } from '../../../core/formats/dtypes.ts'
 import type { GgufTensor } from '../../../core/formats/gguf/gguf-writer.ts'
+import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { matrixSlabs, readMatrix } from '../calibrate/gram.ts'
 import { ggmlBlocks } from '../codes/foreign-codes.ts'
+import { unlayMatrix } from '../codes/lay.ts'
 import { rtn } from '../matrix/grid.ts'
 
 /** The type in which matrices are stored. */
-export type GgufDType = 'F32' | 'F16' | 'Q8_0' | 'Q4_0'
+export type GgufDType = 'F32' | 'F16' | 'BF16' | 'Q8_0' | 'Q4_0' | 'Q4_1'
+
+/** `keep`: each matrix in the type that holds its codes unchanged. */
+export type GgufTarget = GgufDType | 'keep'
 
 /** The largest f16. */
 const HALF_LIMIT = 65504
 
-/** All GGUF tensors of the model. Vectors are F32, and tables in a Q4_0 file are Q8_0. */
+/** The formats of rounded matrices. */
+const FORMAT_OF = { Q8_0: 'w8_g32', Q4_0: 'w4_g32', Q4_1: 'w4m_g32' } as const
+
+/** The encodings of packs that GGUF also has. */
+const KEPT: ReadonlyMap<PackedEncoding, GgufDType> = new Map([
+  ['f32', 'F32'],
+  ['f16', 'F16'],
+  ['bf16', 'BF16'],
+  ['w8_g32', 'Q8_0'],
+  ['w4_g32', 'Q4_0'],
+  ['w4m_g32', 'Q4_1'],
+])
+
+/**
+ * All GGUF tensors of the model. Vectors are F32, and tables in a Q4_0 or Q4_1 file are Q8_0. Throws
+ * `unsupported` if codes are to be kept that GGUF does not have.
+ */
 export function ggufTensors(
   config: ModelConfig,
   weights: Weights,
-  mostly: GgufDType,
+  target: GgufTarget,
   signal: AbortSignal,
 ): GgufTensor[] {
   const { pairing } = familyFile(config.family).gguf
@@ -35,53 +57,109 @@ export function ggufTensors(
       }
       return { name: place.tensor, dtype: 'F32', shape, data }
     }
-    const isTurned = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
-    const dtype = dtypeOf(name, shape, mostly)
-    const data = async function* () {
-      const [, k = 0] = shape
-      const slabs = isTurned ? [await turned(weight, config, signal)] : matrixSlabs(weight, signal)
-      for await (const { n, values } of slabs) yield encoded(name, values, n, k, dtype)
-    }
+    const isReordered = pairing !== config.rope.pairing && /attn_[qk]\.weight$/.test(name)
+    const order = isReordered ? adjacentPairs(shape[0] ?? 0, config) : undefined
+    const dtype = target === 'keep' ? keptDtype(name, weight) : dtypeOf(name, shape, target)
+    const data = () => matrixBytes(weight, { name, dtype, order, isKept: target === 'keep' }, signal)
     return { name: place.tensor, dtype, shape, data }
   })
 }
 
 /** Rows that do not fill whole blocks are stored in F16. */
-function dtypeOf(name: string, shape: readonly number[], mostly: GgufDType): GgufDType {
+export function dtypeOf(name: string, shape: readonly number[], mostly: GgufDType): GgufDType {
   if ((shape.at(-1) ?? 0) % BLOCKS[mostly].elements !== 0) return 'F16'
-  return mostly === 'Q4_0' && roleOf(name) === 'table' ? 'Q8_0' : mostly
+  return mostly.startsWith('Q4') && roleOf(name) === 'table' ? 'Q8_0' : mostly
+}
+
+function keptDtype(name: string, { packed, dtype, shape }: TensorInfo): GgufDType {
+  const encoding = packed ?? FLOATS.find((each) => each === dtype.toLowerCase())
+  const found = encoding && KEPT.get(encoding)
+  if (found !== undefined && (shape[1] ?? 0) % BLOCKS[found].elements === 0) return found
+  throw new HalfbyteError(
+    'unsupported',
+    `${name} [${shape}] is stored as ${packed ?? dtype}, which GGUF does not have; choose --format f16, q8_0 or q4_0`,
+    { matrix: name, encoding: packed ?? dtype },
+  )
+}
+
+const FLOATS = ['f32', 'f16', 'bf16'] as const
+
+interface MatrixTarget {
+  /** Canonical. */
+  readonly name: string
+  readonly dtype: GgufDType
+  /** The source of each row. Default: the same row. */
+  readonly order?: Uint32Array | undefined
+  /** Whether codes are copied without rounding. */
+  readonly isKept?: boolean
+}
+
+/** The rows of a matrix in a GGUF type, as chunks. */
+export async function* matrixBytes(
+  weight: TensorInfo,
+  { name, dtype, order, isKept = false }: MatrixTarget,
+  signal: AbortSignal,
+): AsyncGenerator<Uint8Array> {
+  const [n = 0, k = 0] = weight.shape
+  if (isKept && weight.packed !== undefined && dtype in FORMAT_OF) {
+    const format = FORMAT_OF[dtype as keyof typeof FORMAT_OF]
+    const bytes = await weight.source.read(weight.offset, weight.byteLength, signal)
+    // The codes may be unaligned within their buffer.
+    const rows = ggmlBlocks(unlayMatrix(bytes.slice(), format, n, k))
+    yield order === undefined ? rows : reordered(rows, order)
+    return
+  }
+  const slabs =
+    order === undefined ? matrixSlabs(weight, signal) : [await reorderedMatrix(weight, order, signal)]
+  for await (const { n: count, values } of slabs) yield encoded(name, values, count, k, dtype)
 }
 
 function encoded(name: string, values: Float32Array, n: number, k: number, dtype: GgufDType): Uint8Array {
   if (dtype === 'F32') return bytesOf(values)
-  if (dtype !== 'F16') return ggmlBlocks(rtn(values, n, k, dtype === 'Q8_0' ? 'w8_g32' : 'w4_g32'))
+  if (dtype === 'BF16') return bytesOf(floatsToBfloats(values))
+  if (dtype !== 'F16') return ggmlBlocks(rtn(values, n, k, FORMAT_OF[dtype]))
   const large = values.find((value) => !(Math.abs(value) <= HALF_LIMIT))
   if (large === undefined) return bytesOf(floatsToHalves(values))
   throw new HalfbyteError(
     'unsupported',
-    `${name} has the weight ${large}, but F16 only goes up to ${HALF_LIMIT}; choose --format f32`,
+    `${name} has the weight ${large}, but F16 only goes up to ${HALF_LIMIT}; choose --format f32 or bf16`,
     { matrix: name },
   )
 }
 
+/** To nearest, ties to even. */
+function floatsToBfloats(values: Float32Array): Uint16Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  return Uint16Array.from(bits, (each) => (each + 0x7fff + ((each >>> 16) & 1)) >>> 16)
+}
+
+/** Rows of bytes in another order. */
+function reordered(bytes: Uint8Array, order: Uint32Array): Uint8Array {
+  const size = bytes.length / order.length
+  const rows = new Uint8Array(bytes.length)
+  for (const [row, from] of order.entries())
+    rows.set(bytes.subarray(from * size, (from + 1) * size), row * size)
+  return rows
+}
+
 /**
- * Reorders queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row 2 i + j
- * of a head is row i + j dims / 2 here.
+ * The order of queries or keys, whose rotated pairs are half a head apart here and adjacent in GGUF: row
+ * 2i + j of a head there is row i + j * dims / 2 here.
  */
-async function turned(
-  weight: Parameters<typeof readMatrix>[0],
-  { headDim }: ModelConfig,
+const adjacentPairs = (n: number, { headDim }: ModelConfig): Uint32Array =>
+  Uint32Array.from({ length: n }, (_, row) => {
+    const at = row % headDim
+    return row - at + (at >> 1) + (at & 1) * (headDim / 2)
+  })
+
+async function reorderedMatrix(
+  weight: TensorInfo,
+  order: Uint32Array,
   signal: AbortSignal,
 ): Promise<{ readonly n: number; readonly values: Float32Array }> {
-  const [n = 0, k = 0] = weight.shape
-  const from = await readMatrix(weight, signal)
-  const values = new Float32Array(from.length)
-  for (let row = 0; row < n; row++) {
-    const at = row % headDim
-    const old = row - at + (at >> 1) + (at & 1) * (headDim / 2)
-    values.set(from.subarray(old * k, (old + 1) * k), row * k)
-  }
-  return { n, values }
+  const values = bytesOf(await readMatrix(weight, signal))
+  const bytes = reordered(values, order)
+  return { n: order.length, values: new Float32Array(bytes.buffer, bytes.byteOffset, bytes.length / 4) }
 }
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array | Uint16Array): Uint8Array =>

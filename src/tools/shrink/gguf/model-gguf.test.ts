@@ -21,7 +21,7 @@ async function written(options: Partial<RandomOptions>, dtype: GgufDType, config
     { weights: 'f32', forPack: true },
   )
   const chunks: Uint8Array[] = []
-  for await (const chunk of modelGguf(prepared, { dtype, license: 'MIT', name: 'Tiny', signal }))
+  for await (const chunk of modelGguf(prepared, { dtype, license: 'MIT', name: 'Tiny', signal }).chunks)
     chunks.push(chunk)
   return readGguf(bufferSource('model.gguf', joinBytes(chunks)), signal)
 }
@@ -70,6 +70,6 @@ test('a rotation that the keys cannot express is rejected', async () => {
 
 test('a weight too large for F16 is reported', async () => {
   await expect(written({ gain: 1e6 }, 'F16')).rejects.toThrow(
-    /weight has the weight -?[\d.]+, but F16 only goes up to 65504; choose --format f32/,
+    /weight has the weight -?[\d.]+, but F16 only goes up to 65504; choose --format f32 or bf16/,
   )
 })

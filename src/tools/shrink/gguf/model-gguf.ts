@@ -1,19 +1,21 @@
-// Writes a safetensors model as one GGUF file for llama.cpp: its settings, tokenizer and weights.
+// Writes a model of another format as one GGUF file for llama.cpp: its settings, tokenizer and weights.
 
 import { familyFile } from '../../../core/arch/families.ts'
 import { ROPE_FACTORS } from '../../../core/arch/tensors/names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import { elementCount, rowBytes } from '../../../core/formats/dtypes.ts'
 import { FILE_TYPES } from '../../../core/formats/gguf/gguf-rewriter.ts'
 import { type GgufTensor, type GgufValue, writeGguf } from '../../../core/formats/gguf/gguf-writer.ts'
+import type { DType } from '../../../core/formats/tensors.ts'
 import { modelTokenizer } from '../../../engine/load/model-text.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import { samplingValues, tokenizerValues } from './gguf-keys.ts'
 import { checkSettings, GGUF_FAMILIES, ggufSettings, ropeFactors } from './gguf-settings.ts'
-import { type GgufDType, ggufTensors } from './gguf-tensors.ts'
+import { type GgufTarget, ggufTensors } from './gguf-tensors.ts'
 import { ggufVocabulary } from './gguf-vocabulary.ts'
 
 interface GgufOptions {
-  readonly dtype: GgufDType
+  readonly dtype: GgufTarget
   readonly name: string
   readonly license?: string | undefined
   readonly signal: AbortSignal
@@ -22,18 +24,26 @@ interface GgufOptions {
 /** The ggml block version that is written. */
 const QUANTIZATION_VERSION = 2
 
+/** A file that is ready to be written. */
+export interface GgufOutput {
+  /** Of the tensors. */
+  readonly bytes: number
+  readonly chunks: AsyncGenerator<Uint8Array>
+}
+
 /**
- * The file as chunks. Before anything is written, throws `unsupported` for other formats and families, and
- * for settings and tokenizers that GGUF cannot express.
+ * Before anything is written, throws `unsupported` for other families, and for settings, tokenizers and codes
+ * that GGUF cannot express.
  */
-export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncGenerator<Uint8Array> {
+export function modelGguf(prepared: PreparedModel, options: GgufOptions): GgufOutput {
   const { file, config, weights } = prepared
   const { dtype, name, license, signal } = options
-  if (file.format !== 'safetensors' || !GGUF_FAMILIES.includes(config.family)) throw otherModel(prepared)
+  if (!GGUF_FAMILIES.includes(config.family)) throw otherFamily(prepared)
   const { vocabSize: rows } = config
   const tokenizer = modelTokenizer(file, rows)
   const spec = file.tokenizer
   if (spec === undefined) throw new HalfbyteError('internal', `${file.name} has no usable tokenizer`)
+  const tensors = ggufTensors(config, weights, dtype, signal)
   const generation = file.generationConfig
   const vocabulary = ggufVocabulary(file.name, { spec, tokenizer, generation, rows })
   const metadata = new Map<string, GgufValue>([
@@ -41,7 +51,7 @@ export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncG
     ['general.type', ['string', 'model']],
     ['general.name', ['string', name]],
     ...(license === undefined ? [] : [['general.license', ['string', license]] as const]),
-    ['general.file_type', ['u32', FILE_TYPES[dtype] ?? 0]],
+    ['general.file_type', ['u32', FILE_TYPES[dtype === 'keep' ? mostOf(tensors) : dtype] ?? 0]],
     ['general.quantization_version', ['u32', QUANTIZATION_VERSION]],
     ...ggufSettings(config),
     ...samplingValues(generation),
@@ -49,8 +59,19 @@ export function modelGguf(prepared: PreparedModel, options: GgufOptions): AsyncG
   ])
   const factors = ropeFactors(config)
   checkSettings(config, metadata, factors)
-  const tensors = ggufTensors(config, weights, dtype, signal)
-  return writeGguf(metadata, factors === undefined ? tensors : [factorTensor(factors), ...tensors], signal)
+  const all = factors === undefined ? tensors : [factorTensor(factors), ...tensors]
+  return { bytes: tensorBytes(all), chunks: writeGguf(metadata, all, signal) }
+}
+
+const tensorBytes = (tensors: readonly Pick<GgufTensor, 'dtype' | 'shape'>[]): number =>
+  tensors.reduce((sum, { dtype, shape }) => sum + rowBytes(dtype, elementCount(shape) ?? 0), 0)
+
+/** The dtype of most weights. */
+function mostOf(tensors: readonly GgufTensor[]): DType {
+  const counts = new Map<DType, number>()
+  for (const { dtype, shape } of tensors)
+    counts.set(dtype, (counts.get(dtype) ?? 0) + (elementCount(shape) ?? 0))
+  return [...counts].sort(([, a], [, b]) => b - a)[0]?.[0] ?? 'F32'
 }
 
 const factorTensor = (factors: Float32Array): GgufTensor => ({
@@ -60,13 +81,9 @@ const factorTensor = (factors: Float32Array): GgufTensor => ({
   data: () => [new Uint8Array(factors.buffer)],
 })
 
-function otherModel({ file, config }: PreparedModel): HalfbyteError {
-  const isFolder = file.format === 'safetensors'
-  return new HalfbyteError(
+const otherFamily = ({ file, config }: PreparedModel): HalfbyteError =>
+  new HalfbyteError(
     'unsupported',
-    isFolder
-      ? `${file.name} has the family ${config.family}, which cannot be written as GGUF, only ${GGUF_FAMILIES.join(', ')}; write a .hbm`
-      : `${file.name} is ${file.format}, and GGUF is written from a folder with safetensors; write a .hbm, or re-quantize a GGUF file with "halfbyte quantize"`,
+    `${file.name} has the family ${config.family}, which cannot be written as GGUF, only ${GGUF_FAMILIES.join(', ')}; write a .hbm`,
     { family: config.family, format: file.format },
   )
-}

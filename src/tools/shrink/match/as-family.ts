@@ -1,5 +1,5 @@
-// Turns a model with its own graph into one of the family whose graph computes the same, so that it can be
-// packed and compressed.
+// Turns a model with its own graph into one of the family whose graph does the same computation, so that it
+// can be packed and compressed.
 
 import type { ModelConfig, WindowConfig } from '../../../core/arch/config/config.ts'
 import { storedConfig } from '../../../core/arch/config/config-hbm.ts'

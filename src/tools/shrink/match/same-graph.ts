@@ -1,5 +1,5 @@
-// Compares a family's graph with a file's graph. If they compute the same, returns where the family's weights
-// are in the file; otherwise, what differs.
+// Compares a family's graph with a file's graph. If both do the same computation, returns where the family's
+// weights are in the file; otherwise, what differs.
 import { shown } from '../../../core/base/check-options.ts'
 import type { Value, WeightRef } from '../../../core/graph/ir.ts'
 import { type Graph, type Node, type NodeOf, producersOf } from '../../../core/graph/nodes.ts'

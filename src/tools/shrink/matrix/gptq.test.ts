@@ -14,7 +14,7 @@ import { factorize, plainDense } from './factor.ts'
 import { gptq, lossOf } from './gptq.ts'
 import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
-import { targetsOf, turned } from './targets.ts'
+import { targetsOf, transposedDrift } from './targets.ts'
 
 /** Fits grids as the solver does, for comparison with the definition. */
 const PLAIN = { search: false }
@@ -106,10 +106,10 @@ describe('gptq', () => {
         const code = coded.codes[at]! + step
         if (code < 0 || code > 15) continue
         const other = { ...coded, codes: coded.codes.with(at, code) }
-        const dampened = (codes: typeof coded) =>
+        const damped = (codes: typeof coded) =>
           lossOf(problem.weights, codes, factor) +
           decode(codes).reduce((sum, v, i) => sum + factor.added[i % 64]! * (v - problem.weights[i]!) ** 2, 0)
-        expect(dampened(other)).toBeGreaterThan(dampened(coded) * (1 - 2e-3))
+        expect(damped(other)).toBeGreaterThan(damped(coded) * (1 - 2e-3))
       }
     }
     expect(loss).toBeGreaterThan(0)
@@ -126,7 +126,14 @@ describe('gptq', () => {
       }
     }
     const factor = factorOf(problem, { damp: 0 })
-    const targets = targetsOf(problem.weights, 3, k, { drift: turned(drift, k, plainDense) }, factor, 1)
+    const targets = targetsOf(
+      problem.weights,
+      3,
+      k,
+      { drift: transposedDrift(drift, k, plainDense) },
+      factor,
+      1,
+    )
     for (let row = 0; row < 3; row++) {
       for (let i = 0; i < k; i++) {
         const next = i + 1 < k ? problem.weights[row * k + i + 1]! : 0

@@ -43,7 +43,7 @@ export function targetsOf(
 }
 
 /** D transposed, as an operand. */
-export function turned(drift: Float64Array, k: number, dense: Dense): Float64Array {
+export function transposedDrift(drift: Float64Array, k: number, dense: Dense): Float64Array {
   const room = dense.room('drift', k * k)
   for (let i = 0; i < k; i++) {
     for (let j = 0; j < k; j++) room[j * k + i] = drift[i * k + j]!
@@ -55,8 +55,8 @@ export function turned(drift: Float64Array, k: number, dense: Dense): Float64Arr
 const BLOCK = 32
 
 /**
- * Rows times H^-1, in place, with H = C^T C: first by C, from its end, then by C^T. `rows`: a buffer,
- * [n][width]; with a `width` below k, by the first rows and columns of C.
+ * Multiplies the [n][width] matrix `rows` by H^-1, in place, where H = C^T C: solves with C, from its last
+ * column, then with C^T. If `width` is below k, only the first rows and columns of C are used.
  */
 export function divide(
   rows: Float64Array,

@@ -3,7 +3,7 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 
 export interface SparsityChoice {
   readonly sparsity: number
-  /** Time, bytes or, for a loss budget, the loss; at least 0. */
+  /** The time, the bytes or, for a loss budget, the loss. At least 0. */
   readonly cost: number
   /** What is minimised. */
   readonly loss: number

@@ -5,7 +5,7 @@ import { divide } from '../matrix/targets.ts'
 /** H_KK = C^T C for some inputs. */
 export type Compact = Pick<Factor, 'k' | 'triangle' | 'dense'>
 
-/** Factors the rows and columns `inputs` of a symmetric matrix, [size][size]. */
+/** Factors the part of a symmetric matrix [size][size] whose rows and columns are listed in `inputs`. */
 export function factorOf(
   matrix: Float64Array,
   size: number,

@@ -17,7 +17,7 @@ const PATTERNS = ['unstructured', '2:4', '4:8', '3:10', 'sb84', 'sv32'].map(pars
 const statsOf = ({ inputs, k }: Problem) => inputStats('w', inputs, k)
 const factorOf = (problem: Problem) => factorize('w', statsOf(problem), { damp: DAMP })
 
-/** Prunes and codes under one Hessian. */
+/** Prunes and quantizes with one Hessian. */
 function prunedCodes(problem: Problem, options: PruneOptions, coding: Coding) {
   const { n, k, weights } = problem
   const stats = statsOf(problem)

@@ -25,7 +25,7 @@ export interface TokenWishes {
 }
 
 export interface Vocabulary {
-  /** Ids below this, restricted by `hasRow`. */
+  /** Number of ids to consider; `hasRow` may exclude some. */
   readonly size: number
   readonly hasRow: (id: number) => boolean
   readonly fixed: Iterable<number>

@@ -1,5 +1,5 @@
-// Texts with every script and many kinds of characters, on which two tokenizers are compared. A text in one
-// language lacks most of them.
+// Texts with every script and many kinds of characters, on which two tokenizers are compared. A text in a
+// single language contains few of them.
 
 const inNormalForm = (texts: readonly string[]): readonly string[] =>
   texts.map((text) => text.normalize('NFC'))

@@ -3,7 +3,7 @@ import type { Need } from './patterns/pattern-set.ts'
 
 /** The sentences of a language. `{number}` is the emergency number, or `local`. */
 interface Sentences {
-  /** Takes the place of an unknown number. */
+  /** Used in place of an unknown number. */
   readonly local: string
   readonly selfHarm: string
   /** Added if a help line's `{number}` is known. */

@@ -17,7 +17,7 @@ test.each([
   if (crisis !== undefined) expect(text).toContain(crisis)
 })
 
-test('in Japan, 119 is named for an ambulance only', () => {
+test('in Japan, 119 is given only for an ambulance', () => {
   expect(numbersOf('JP', true).emergency).toBe('119')
   expect(numbersOf('JP', false).emergency).toBeUndefined()
 })
@@ -48,6 +48,6 @@ test('each language has all answers, with no placeholder left', () => {
     }
 })
 
-test('an ordinary message has no such answer', () => {
+test('an ordinary message gets no such answer', () => {
   expect(careAnswer('Tell me a story about a dragon.')).toBeUndefined()
 })

@@ -40,7 +40,7 @@ const REQUEST = anyWord(
   ],
   '写 寫 讲 講 翻译 翻譯 推荐 推薦 書いて 訳して 써 번역 추천',
 )
-/** Questions about the meaning of a word, with which a sentence begins. */
+/** Beginnings of sentences that ask for the meaning of a word. */
 const DEFINITION =
   /^\P{L}*(?:\S+ ){0,2}(?:was ist ein|was sind die symptome|wat is een|wat zijn de symptomen|co to jest|jakie sa objawy|que es un|cuales son los sintomas|o que e um|quais sao os sintomas|qu'est-ce qu|quels sont les symptomes|che cos'e|quali sono i sintomi|apa itu|apa gejala)|(?:что такое|какие симптомы|каковы симптомы|що таке|які симптоми|क्या है|क्या होता|के लक्षण|la gi\b|什么是|什麼是|是什么|是什麼|的症状|的症狀|とは|の症状|뭐예요|무엇인가|란 무엇|증상이 뭐|ما هو|ما هي|מה זה|מה הם)/u
 /** Events in a work, not in the writer's life. */

@@ -17,7 +17,7 @@ export interface Numbers {
 const EUROPEAN =
   'AT BE BG CY CZ DE DK EE ES FI FR GR HR HU IT LT LU LV MT NL PL PT RO SE SI SK IS NO CH TR'.split(' ')
 
-/** Police and ambulance have separate numbers in Japan, Korea and Taiwan; 119 is the ambulance's. */
+/** Police and ambulance have separate numbers in Japan, Korea and Taiwan; 119 is for ambulances. */
 const NUMBERS: ReadonlyMap<string, Numbers> = new Map<string, Numbers>([
   ...['EU', ...EUROPEAN].map((region) => [region, { emergency: '112' }] as const),
   ['US', { emergency: '911', crisis: '988' }],
@@ -34,8 +34,8 @@ const AMBULANCES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The numbers of a region, given as an ISO 3166 code. With `isMedical`, the ambulance's if the police have
- * another.
+ * The numbers of a region, given as an ISO 3166 code. With `isMedical`, the number for ambulances if the
+ * police have a different one.
  */
 export const numbersOf = (region: string | undefined, isMedical: boolean): Numbers => {
   if (region === undefined) return {}
@@ -66,7 +66,7 @@ export function regionOf(tag: string | undefined, timeZone: string | undefined):
   // 112 works everywhere in the European Union and in the neighbouring countries above.
   if (EUROPE.test(timeZone)) return isEuropean ? region : 'EU'
   if (region !== undefined && ZONES.get(region)?.test(timeZone)) return region
-  // America's zones are those of other regions, too.
+  // Time zones of America are also used in other regions.
   return [...ZONES].find(([, zone]) => zone !== AMERICA && zone.test(timeZone))?.[0]
 }
 

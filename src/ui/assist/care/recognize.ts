@@ -8,23 +8,25 @@ import type { Need, RecognizedNeed } from './patterns/pattern-set.ts'
 
 export type { Need, RecognizedNeed }
 
-/** From these odds (their logarithm), the classifier decides alone; `lab/train/need` measures others. */
-const ENOUGH = 2
-/** Below these, a pattern would match by chance; none is tried, because their compilation takes 0.1 s. */
-const TOO_LITTLE = -2
+/** Log odds from which the classifier decides alone; `lab/train/need` measures others. */
+const MIN_ODDS = 2.5
+/**
+ * Log odds below which no pattern is tried: it would match by chance, and compiling the patterns takes 0.1 s.
+ */
+export const MIN_PATTERN_ODDS = -3.5
 
 /**
  * What the writer, or someone they know, may need help with: suicide and self-harm, a medical emergency, or
  * violence. Understands 19 languages. Undefined for other messages, and for events in stories and games.
- * Patterns find what is said plainly, a classifier what is only meant.
+ * Patterns find what is said plainly, a classifier what is only implied.
  */
 export function recognizeNeed(text: string): RecognizedNeed | undefined {
   const said = withoutFiction(folded(text))
   const odds = oddsOfNeed(said)
-  if (odds === undefined || odds.odds < TOO_LITTLE) return undefined
+  if (odds === undefined || odds.odds < MIN_PATTERN_ODDS) return undefined
   const found = needByPatterns(said)
   if (found !== undefined) return found
-  if (odds.odds < ENOUGH || isOneWord(said)) return undefined
+  if (odds.odds < MIN_ODDS || isOneWord(said)) return undefined
   return { need: odds.need, language: odds.language }
 }
 

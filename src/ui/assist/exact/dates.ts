@@ -153,8 +153,8 @@ const todayText = (today: Day): string => `It is ${dayText(today)}.`
 const timeText = (now: Date): string => `It is ${clockText(now)}.`
 
 /**
- * The day some days, weeks, months or years from another. If the month is too short, it is the month's last
- * day.
+ * The day that is `amount` days, weeks, months or years after another. If its month is too short, the last
+ * day of that month.
  */
 function moved(from: Day, amount: number, unit: string): Day | undefined {
   if (amount > 100_000) return undefined
@@ -391,7 +391,7 @@ const COUNTS: readonly Form<[today: Day, now: Date]>[] = [
   [/^how old (?:is|would) (?:someone|somebody|a person)(?: be)? (?:who was )?born (?:in|on) (.+)$/, age],
 ]
 
-/** A question with its numbers in figures, without polite words, and with "what is" for what people write. */
+/** A question with its numbers in figures, without polite words, and with "what is" for "what's". */
 export const askedText = (question: string): string =>
   inFigures(question.trim())
     .replace(/\s+/g, ' ')

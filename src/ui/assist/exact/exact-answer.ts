@@ -1,5 +1,5 @@
 // Exact answers. In: a question. Out: its value, computed without a model, or none. A question that is only
-// partly understood has none.
+// partly understood gets none.
 import { calculate, equation, plainNumber } from './calculate.ts'
 import { askedClock } from './clock.ts'
 import { askedDate } from './dates.ts'
@@ -9,24 +9,27 @@ import { askedFraction, askedRatio, askedSum } from './sums.ts'
 import { askedConversion, convertedText, convertUnits, roundedValue } from './units.ts'
 import { askedProblem } from './word-problems.ts'
 
+/** An answer computed without a model. */
 export interface ExactAnswer {
   /** The tool that a model would have called for it. */
   readonly tool: 'calculate' | 'convert_units' | 'current_date'
   /** The tool's arguments, such as `{ expression: '17 + 25' }`. */
   readonly arguments: Readonly<Record<string, string | number>>
+  /** The tool's result, such as `42`. */
   readonly result: string
   /** The answer to show: an equation or a sentence in English. */
   readonly text: string
 }
 
+/** What the answer to a question depends on besides the question. */
 export interface ExactContext {
-  /** The current time, in the user's time zone. Default: the clock's. */
+  /** The current time, in the user's time zone. Default: the system clock's. */
   readonly now?: Date
-  /** The last sum's result, which "and times 2" continues from. */
+  /** The result of the previous sum, from which "and times 2" continues. Default: none. */
   readonly previous?: string | undefined
 }
 
-/** Longer texts hold more than one question. */
+/** Longer texts contain more than one question. */
 const LONGEST = 300
 
 /**

@@ -1,4 +1,4 @@
-// Facts of numbers. In: a question such as "is 91 prime?" or "is 2^8 more than 250?". Out: a sentence,
+// Facts about numbers. In: a question such as "is 91 prime?" or "is 2^8 more than 250?". Out: a sentence,
 // or none.
 import Big from 'big.js'
 import { calculate, plainNumber } from './calculate.ts'
@@ -60,7 +60,7 @@ const LESS = 'smaller|less|lower'
 
 interface Quantity {
   readonly value: Big
-  /** As asked, with the value of a sum. */
+  /** The text of the question; a sum is followed by its value. */
   readonly shown: string
 }
 
@@ -73,7 +73,7 @@ function quantityOf(given: string): Quantity | undefined {
   return { value, shown: `${given} (${plainNumber(value)})` }
 }
 
-/** Which of the two is more, or less; with whether the first is. */
+/** Which of the two is more, or less, and whether it is the first. */
 function order(
   adjective: string,
   one: string,

@@ -24,13 +24,18 @@ export function bareQuestion(text: string): Frame {
   return { bare, isAsked: start !== text || /[?=]\s*$/.test(text) }
 }
 
-/** A form of questions, and what its answer is; undefined where the values of the question have none. */
+/**
+ * A form of question and a function for its answer, which is undefined if the question's values have none.
+ */
 export type Form<Given extends readonly unknown[]> = readonly [
   RegExp,
   (found: RegExpExecArray, ...given: Given) => string | undefined,
 ]
 
-/** The first answer of a form that one of the `texts` has; the texts are spellings of one question. */
+/**
+ * The answer of the first form that matches one of `texts` and has an answer. The texts are spellings of one
+ * question.
+ */
 export function firstAnswer<Given extends readonly unknown[]>(
   forms: readonly Form<Given>[],
   texts: readonly string[],

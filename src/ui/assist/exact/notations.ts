@@ -29,7 +29,7 @@ function romanOf(value: number): string {
   return text
 }
 
-/** Undefined for letters that are not how a number is written, such as `iix`. */
+/** Undefined for letters that are not a valid numeral, such as `iix`. */
 function valueOfRoman(text: string): number | undefined {
   let rest = text
   let value = 0

@@ -1,15 +1,16 @@
 // Questions in other languages. In: a question such as "combien font 12 fois 13 ?". Out: the same question in
-// English, or none. Every word must be known: what is left in another language is not answered.
+// English, or none. Every word must be known: a question with words that remain in the other language is not
+// answered.
 
 interface Wording {
-  /** What asks for a value, before and after it. */
+  /** Words that ask for a value, before and after the sum. */
   readonly before: string
   readonly after?: string
   readonly plus: string
   readonly minus: string
   readonly times: string
   readonly over: string
-  /** Between a percentage and what it is of. */
+  /** Between a percentage and its base. */
   readonly of: string
   readonly percent?: string
   readonly root: string
@@ -324,7 +325,7 @@ function sumOf(text: string, wording: Wording): string | undefined {
     .replace(between(minus), ' - ')
     .replace(between(over), ' / ')
     .replace(between(times), ' * ')
-  // A sum without a question is one only in signs that nothing else is written with.
+  // Without a question, only signs that are used for nothing else make a text a sum.
   const isAsked = bare !== text || (signed !== bare && !/\p{Script=Latin}/u.test(text))
   const isSum = all(`^(?:√?${FIGURE}|[-+*/ ()]|of )+$`).test(signed)
   return isAsked && isSum && /[+*/√]| - |of/.test(signed) ? `what is ${signed}` : undefined

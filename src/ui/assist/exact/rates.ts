@@ -6,7 +6,10 @@ const PER = '(?:an?|per|every|each)'
 const UNIT = '(minute|hour|day|week|month|year)s?'
 const ENDS = '[.,;]* (?:so )?'
 
-/** How many of the first unit are in the second, where that is certain: days have hours of work and rest. */
+/**
+ * How many of the first unit make up the second, where that is certain. Not hours and days: a day includes
+ * rest.
+ */
 const CONTAINED: ReadonlyMap<string, number> = new Map([
   ['minute hour', 60],
   ['day week', 7],

@@ -53,18 +53,18 @@ const LOST_TO = new RegExp(
 )
 const GAINED = new RegExp(`^(?:${WHO} )?(?:${GAINS}) ${MORE}${N}${THING}(?: (?:from|in|at|on) .+)?$`)
 const GIVEN_ME = new RegExp(`^(?:my [a-z]+|[a-z]+) (?:give|gives|gave) (me|us) ${MORE}${N}${THING}$`)
-/** By a relative of the owner, or from the owner. */
+/** A loss caused by a relative of the owner, or from the owner. */
 const TAKEN = new RegExp(
   `^(?:(?:my|his|her|their|our) [a-z]+|[a-z]+(?= (?:takes?|took|steals?|stole)\\b)) (?:eats?|ate|takes?|took|steals?|stole) ${N}${THING}(?: from (?:me|him|her|them|us)| away)?$`,
 )
-/** By a group, of what there is: "kids ate 18". */
+/** A loss caused by a group: "kids ate 18". */
 const EATEN = new RegExp(
   `^(?:the )?(?:kids|children|guests|people|students|friends|boys|girls|mice|visitors) (?:eats?|ate|takes?|took|use|used|drank) ${N}${THING}$`,
 )
 const BOUGHT_EACH = new RegExp(
   `^(?:${WHO} )?(?:buy|buys|bought) ${N} [a-z]+(?: [a-z]+)? (?:for|at) ${N} ([a-z]+) (?:each|apiece)$`,
 )
-/** What came before, again: "and then 14 more". */
+/** The previous event, again: "and then 14 more". */
 const AGAIN = new RegExp(`^${N} again$`)
 const LEFT = new RegExp(`^${N}${THING} (?:${LEAVE})$`)
 const CAME = new RegExp(`^${MORE}${N}${THING} (?:${COME})$`)

@@ -1,5 +1,6 @@
 // The arguments that a call for a message can have. In: a message. Out: for each tool, a JSON Schema of its
-// arguments whose numbers, units, dates and places are those of the message. Small models make up the rest.
+// arguments whose numbers, units, dates and places are those of the message. Small models would make up
+// others.
 import { timeInPlace } from '../exact/dates.ts'
 import { inFigures } from '../exact/numbers.ts'
 import { areSameUnit, canConvert, isUnit } from '../exact/units.ts'
@@ -32,7 +33,7 @@ function runsOf(text: string, most: number): readonly string[] {
   )
 }
 
-/** The tools that a message has arguments for, with the schema of these. */
+/** The tools for which a message contains arguments, with the schemas of these arguments. */
 export function argumentsFrom(message: string, now: Date): ArgumentForms {
   const expression = expressionForm(message)
   const conversions = conversionsOf(message)

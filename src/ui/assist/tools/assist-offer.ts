@@ -1,5 +1,5 @@
-// What an answer gets from the tools. In: an engine, a message. Out: tools to offer, or a call that was
-// carried out before the answer.
+// The tools for one answer. In: an engine, a message. Out: tools to offer, or a call that was executed before
+// the answer.
 import { reasonOf } from '../../../core/base/errors.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import type { ToolCall, ToolRun } from '../../../engine/api/types.ts'
@@ -12,7 +12,7 @@ import { toolWay } from './tool-way.ts'
 export interface AssistOffer {
   /** Tools for the model's own template. */
   readonly tools?: readonly AssistTool[] | undefined
-  /** A call that was carried out, and the message that tells the model its result. */
+  /** A call that was executed, and the message that tells the model its result. */
   readonly told?: { readonly run: ToolRun; readonly message: string } | undefined
 }
 
@@ -37,7 +37,7 @@ export async function assistOffer(
   }
 }
 
-/** Carries a call out, with errors as sessions report them. */
+/** Executes a call, with errors as sessions report them. */
 function runOf(call: ToolCall, tools: readonly AssistTool[]): ToolRun {
   try {
     const tool = tools.find(({ name }) => name === call.name)

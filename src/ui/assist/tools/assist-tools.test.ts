@@ -30,7 +30,7 @@ test.each([
   expect(run('convert_units', args)).toBe(result)
 })
 
-test('the date, the time elsewhere and the days between dates are told', () => {
+test('the date, the time elsewhere and the days between dates are reported', () => {
   expect(run('current_date', {})).toBe('It is Sunday, 22 November 2026. It is 09:05.')
   const tokyo = new Intl.DateTimeFormat('en-GB', {
     hour: '2-digit',
@@ -54,7 +54,7 @@ test.each([
   expect(() => run(name, args)).toThrow(sentence)
 })
 
-test('a result is that of the exact answer to the same question', () => {
+test('a result equals the exact answer to the same question', () => {
   for (const question of ['What is 17 * 24?', 'Convert 3 miles to km', 'What is 15 % of 240?']) {
     const answer = exactAnswer(question, { now: NOW })!
     expect(tool(answer.tool).execute({ ...answer.arguments })).toBe(answer.result)

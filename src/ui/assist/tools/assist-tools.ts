@@ -5,23 +5,28 @@ import { daysBetween, presentText, timeInPlace } from '../exact/dates.ts'
 import { askedSum } from '../exact/sums.ts'
 import { convertedText } from '../exact/units.ts'
 
+/** The names of the tools. */
 export type AssistToolName = 'calculate' | 'current_date' | 'convert_units' | 'time_in' | 'days_between'
 
-/** A tool that runs at once, without a model or a network. */
+/** A tool that returns its result synchronously, without a model or a network. */
 export interface AssistTool extends RunnableTool {
   readonly name: AssistToolName
   readonly description: string
   readonly parameters: object
   /** Shown to users. */
   readonly label: string
-  /** The result for the model. Throws a `RangeError` with a sentence if the arguments have none. */
+  /**
+   * The result for the model. Throws a `RangeError` for arguments without a result; its message is a sentence
+   * for the model.
+   */
   execute(args: { readonly [name: string]: unknown }): string
 }
 
+/** Options of `assistTools`; every key is optional. */
 export interface AssistToolOptions {
-  /** Which tools. Default: all. */
+  /** The tools to return. Default: all. */
   readonly only?: readonly AssistToolName[] | undefined
-  /** Returns the current time, in the user's time zone. Default: the clock's. */
+  /** Returns the current time, in the user's time zone. Default: the system clock's. */
   readonly now?: (() => Date) | undefined
 }
 

@@ -9,7 +9,7 @@ import { chooseCall, withResult } from './choose-call.ts'
 const call = (name: string, given: Record<string, unknown>) => ({ id: 'call00001', name, arguments: given })
 const chosen = async (reply: string, message: string) => chooseCall(await fakeEngine([reply]), message)
 
-test('a call comes from the reply, which is asked for apart from the conversation', async () => {
+test('a call is read from a reply that is requested outside the conversation', async () => {
   const found = await chosen(
     '{"name":"calculate","arguments":{"expression":"54 * 13.50"}}',
     '54 m2 at 13.50 each?',

@@ -5,6 +5,7 @@ import type { Message, ToolCall } from '../../../engine/api/types.ts'
 import { type ArgumentForms, argumentsFrom } from './arguments-from.ts'
 import { type AssistTool, type AssistToolName, assistTools } from './assist-tools.ts'
 
+/** Options of `chooseCall` and `assistOffer`; every key is optional. */
 export interface ChooseOptions {
   /** The tools to choose from. Default: all of `assistTools()`. */
   readonly tools?: readonly AssistTool[] | undefined
@@ -36,7 +37,7 @@ const saidCall = (name: string, args: Readonly<Record<string, unknown>>): string
 /**
  * The call that a model chooses for a message; undefined if it chooses none. The reply is constrained to a
  * complete call whose numbers, units, dates and places are those of the message, so this works with any
- * model; a session of its own leaves the conversation's state alone. Use `needsTool` first: small models
+ * model; a separate session leaves the conversation's state alone. Use `needsTool` first: small models
  * choose a tool for anything.
  */
 export async function chooseCall(
@@ -57,8 +58,8 @@ export async function chooseCall(
 }
 
 /**
- * The message with the result of a call, for the model that answers it. Small models work out again what they
- * are only told, so the text asks for the result.
+ * The message with the result of a call, for the model that answers it. Small models recompute a value that
+ * they are merely told, so the text asks for the result.
  */
 export const withResult = (message: string, { name, arguments: given }: ToolCall, result: string): string => {
   const asked = Object.values(given).join(' ')
@@ -67,7 +68,7 @@ export const withResult = (message: string, { name, arguments: given }: ToolCall
   return `${message}\n\n(This was worked out: ${fact}\nAnswer in one sentence, with this result.)`
 }
 
-/** With schemas: from signatures alone, a model of half a billion weights chooses fewer calls right. */
+/** Includes schemas: from signatures alone, a model of half a billion weights chooses fewer correct calls. */
 const systemText = (tools: readonly AssistTool[]): string =>
   [
     'Choose the function that works out what the message asks for. Answer in JSON: its name, and its arguments. If none helps, the name is "none".',

@@ -28,10 +28,10 @@ test.each([
   expect(needsTool(message)).toBe(false)
 })
 
-test('few ordinary messages may need one', () => {
+test('few ordinary messages seem to need a tool', () => {
   expect(ORDINARY.filter(needsTool).length).toBeLessThanOrEqual(2)
 })
 
-test('a long text is no question', () => {
+test('a long text does not count as a question', () => {
   expect(needsTool(`What is 12 * 12? ${'word '.repeat(200)}`)).toBe(false)
 })

@@ -9,7 +9,7 @@ const ASKS =
 const HAS_NUMBER =
   /\p{Nd}|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|dozen|hundred|thousand|million|half)\b/iu
 
-/** A number beside a sign of arithmetic, of a currency or of a unit, in any language. */
+/** A number next to a sign of arithmetic, of a currency or of a unit, in any language. */
 const MEASURED =
   /\p{Nd}\s*(?:[-+*/×÷^=%٪](?!\p{L})|[$€£¥₹₽₩₪]|°|(?:[kcmµ]?m|km\/h|mph|kg|mg|g|lbs?|oz|ml|cl|l|ft|in|mi|kb|mb|gb|tb|kwh|w|h|hrs?|min|s)\b)|[$€£¥₹₽₩₪]\s*\p{Nd}/iu
 

@@ -11,7 +11,9 @@ interface Battery {
   readonly level: number
 }
 
-/** Whether work for a later answer may be done now. Browsers that do not tell the battery's level may. */
+/**
+ * Whether work for a later answer may be done now. It may if the browser does not report the battery's level.
+ */
 export async function isIdle(): Promise<boolean> {
   const { navigator } = globalThis as { navigator?: { getBattery?: () => Promise<Battery> } }
   const battery = await navigator?.getBattery?.().catch(() => undefined)

@@ -1,5 +1,5 @@
-// In: Word documents of a real program, made ones, damaged and hostile ones. Out: their text, or a typed
-// error.
+// In: Word documents: one from a real program, generated, damaged and hostile ones. Out: their text, or a
+// typed error.
 import { expect, test } from 'vitest'
 import { zipFile } from '../../../../test/conformance/testing/documents/zip-file.ts'
 import { fixture } from '../../../../test/helpers/fixture.ts'
@@ -44,7 +44,7 @@ test('entities that a document defines are not expanded', async () => {
   expect(await read(zipFile({ 'word/document.xml': bomb }))).toBe('&a;')
 })
 
-test('a bomb ends at the limit, whatever it announces', async () => {
+test('decompressing a bomb stops at the limit, whatever size it announces', async () => {
   const zeros = new Uint8Array(MAX_EXPANDED + 1)
   await expect(read(zipFile({ 'word/document.xml': zeros }))).rejects.toMatchObject(fault('long'))
   const lying = zipFile({ 'word/document.xml': zeros }, { announced: 1000 })
@@ -62,7 +62,7 @@ test('locked, old and other files are rejected with their next step', async () =
   await expect(read(new Uint8Array())).rejects.toMatchObject(fault('damaged'))
 })
 
-test('every cut and every changed byte of a small document gives text or a typed error', async () => {
+test('a small document that is truncated anywhere, or has a changed byte, gives text or a typed error', async () => {
   const bytes = docx(paragraph('Hello'))
   const outcomes = new Set<string>()
   const tryOne = async (forged: Uint8Array<ArrayBuffer>) =>

@@ -1,5 +1,5 @@
-// The text of a Word document (DOCX: a ZIP archive of XML) as Markdown: headings by their styles, items,
-// tables, and notes at the end. Deleted text and instructions of fields are left out.
+// The text of a Word document (DOCX: a ZIP archive of XML) as Markdown: headings by their styles, list
+// items, tables, and notes at the end. Deleted text and field instructions are left out.
 import { Blocks } from '../blocks.ts'
 import { documentError } from '../document-error.ts'
 import { MAX_EXPANDED, MAX_LETTERS } from '../kinds.ts'
@@ -12,7 +12,7 @@ const NOTES = ['footnotes', 'endnotes']
 const UNSEEN = new Set(['del', 'moveFrom', 'Fallback', 'instrText', 'delText'])
 /** The compound file in which Word 97 and encrypted documents are stored. */
 const COMPOUND = [0xd0, 0xcf, 0x11, 0xe0]
-/** UTF-16 without its zero bytes. */
+/** The name in UTF-16, without the last zero byte. */
 const ENCRYPTED = 'E\0n\0c\0r\0y\0p\0t\0e\0d\0P\0a\0c\0k\0a\0g\0e'
 
 type Attributes = Readonly<Record<string, string>>
@@ -117,7 +117,7 @@ class Story implements MarkupSink {
         this.#isText = true
         break
       case 'tab':
-        // In the paragraph's properties, it is a position.
+        // In the paragraph's properties, it defines a tab stop.
         if ('w:pos' in attributes) break
         this.#append('\t')
         break

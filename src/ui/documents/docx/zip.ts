@@ -10,7 +10,7 @@ const END_BYTES = 22
 const ENTRY_BYTES = 46
 const LOCAL_BYTES = 30
 const MAX_COMMENT = 0xffff
-/** Far more than the parts of a document. */
+/** Far more than the number of parts of a document. */
 const MAX_ENTRIES = 10_000
 const STORED = 0
 const DEFLATED = 8
@@ -79,7 +79,10 @@ function endOf(view: DataView): number {
   throw damaged('the archive has no directory')
 }
 
-/** The content of an entry of at most `most` bytes. Throws `ZipError`, and the signal's reason. */
+/**
+ * Decompresses an entry. Throws `ZipError`, for example if it has more than `most` bytes, and the signal's
+ * reason.
+ */
 export async function unzipped(
   bytes: Uint8Array<ArrayBuffer>,
   entry: ZipEntry,
@@ -107,7 +110,7 @@ function packedBytes(bytes: Uint8Array<ArrayBuffer>, entry: ZipEntry): Uint8Arra
   return bytes.subarray(start, start + compressedBytes)
 }
 
-/** Stops at the first byte that the directory does not announce. */
+/** Stops at the first byte beyond the announced size. */
 async function inflated(
   packed: Uint8Array<ArrayBuffer>,
   { bytes: announced }: ZipEntry,

@@ -3,7 +3,7 @@
 import { getDocument } from 'unpdf/pdfjs'
 import { MAX_LETTERS, MAX_PAGES } from '../kinds.ts'
 
-/** `locked`: it asks for a password. `scanned`: its pages are pictures. `damaged`: or not a PDF. */
+/** `locked`: it asks for a password. `scanned`: its pages are pictures. `damaged`: or it isn't a PDF. */
 export type PdfReply =
   | { readonly pages: readonly string[] }
   | { readonly done: number; readonly all: number }
@@ -48,10 +48,10 @@ export async function readPdf(
   }
 }
 
-/** A gap between lines of more than this times the usual one begins a paragraph. */
+/** A gap between lines of more than this many times the median begins a paragraph. */
 const PARAGRAPH_GAP = 1.35
 
-/** Lines are joined to paragraphs, which the distances between the lines tell. */
+/** Lines are joined into paragraphs, which are recognized by the distances between lines. */
 function pageText(items: readonly Item[]): string {
   const lines: { text: string; y: number }[] = []
   let text = ''

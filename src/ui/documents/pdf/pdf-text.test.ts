@@ -11,7 +11,7 @@ const read = (bytes: Uint8Array, options = {}, start = startPdf) =>
   pdfText('a.pdf', Uint8Array.from(bytes), start, options)
 const fault = (document: string) => ({ name: 'HalfbyteError', detail: { document, name: 'a.pdf' } })
 
-test('pages are separated, paragraphs are joined, and progress is counted', async () => {
+test('pages are separated, paragraphs are joined, and progress is reported', async () => {
   const onPages = vi.fn()
   const pages = (await read(fixture('documents/du-fu.pdf'), { onPages })).split('\f')
   expect(pages.length).toBe(14)

@@ -1,8 +1,8 @@
-// The text of a PDF, read in a worker that ends with it. The library of PDFs loads with the first one.
+// The text of a PDF, read in a worker that ends with it. The PDF library loads with the first one.
 import { documentError } from '../document-error.ts'
 import type { PdfReply } from './pdf-pages.ts'
 
-/** A forged file can keep a reader busy forever: milliseconds without progress. */
+/** Maximum milliseconds without progress. A forged file can keep a reader busy forever. */
 const MAX_MS = 60_000
 
 /** Progress in pages. */

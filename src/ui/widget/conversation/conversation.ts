@@ -21,7 +21,7 @@ import { fill } from '../../words/message.ts'
 import type { Assist, Entry, EntryPicture, Passage, Settings, ToolRun, WidgetTools } from './entries.ts'
 import { passagesFor } from './passages.ts'
 
-/** Answers and tools that need no model, in a script of their own. */
+/** Answers and tools that need no model, in a separate script. */
 const ASSIST = () => import('../../assist/index.ts')
 /** Share of the context that is free for the next question and its answer. */
 const NEXT_SHARE = 0.25
@@ -129,7 +129,7 @@ export class Conversation {
     // If the script for these answers cannot be loaded, the model answers.
     const own = await ownAnswer(question, assist).catch(() => undefined)
     if (this.#activity !== activity || this.#entries !== asked) return false
-    // Not shown: between two activities, Send would be disabled and lose the focus.
+    // Not shown: between two activities, Send would be disabled and lose focus.
     this.#activity = undefined
     if (own === undefined) return false
     const entry: Entry = { role: 'assistant', content: own }
@@ -174,9 +174,9 @@ export class Conversation {
   }
 
   /**
-   * Drops the oldest messages if the next one would hardly fit, and reads what the model has not read as it
-   * will be sent: without passages, or after dropped messages if their state cannot be moved. The next
-   * answer ends this, and does the rest.
+   * In idle time, drops the oldest messages if the next one would barely fit, and lets the model read what it
+   * has not yet read in its final form: messages without their passages, or all remaining messages if their
+   * state cannot be moved. The next answer interrupts this and does the rest.
    */
   async readAhead(engine: Engine, settings: Settings): Promise<void> {
     const session = this.#session
@@ -195,7 +195,7 @@ export class Conversation {
     this.#readingAhead = new AbortController()
   }
 
-  /** Ends the answer in progress; its text so far stays. */
+  /** Ends the answer in progress; its text so far is kept. */
   stop(): void {
     this.#generation?.cancel()
     this.#stop?.abort()
@@ -337,7 +337,7 @@ export class Conversation {
   }
 }
 
-/** The tools that every question has. */
+/** The tools offered with every question. */
 const toolsOf = ({ tools }: Settings): readonly RunnableTool[] | undefined =>
   tools === 'assist' || tools.length === 0 ? undefined : tools
 
@@ -348,7 +348,7 @@ async function ownAnswer(question: string, assist: Assist): Promise<string | und
 }
 
 /**
- * The tools to offer, or a call that was carried out before, with the message that tells the model its
+ * The tools to offer, or a call that was executed in advance, with the message that tells the model its
  * result.
  */
 interface Offered {
@@ -375,7 +375,7 @@ function checkSight({ model }: Engine, pictures: readonly EntryPicture[]): void 
   throw new HalfbyteError('unsupported', sentence, { pictures: 'blind' })
 }
 
-/** A message for the model, with the pictures that are there and that it can see. */
+/** A message for the model. Includes its pictures if they are still available and the model can see them. */
 function saidOf({ model }: Engine, { role, content, pictures = [] }: Entry): SaidMessage {
   const images = model.seesImages ? pictures.flatMap(({ file }) => file ?? []) : []
   return { role, content, ...(images.length > 0 && { images }) }

@@ -7,8 +7,9 @@ import type { DocumentWords } from '../../words/documents.ts'
 
 /** A function of the page that the model may call. */
 export interface WidgetTool extends RunnableTool {
-  /** Shown instead of `name`. */
+  /** Shown to users instead of `name`. */
   readonly label?: string | undefined
+  /** Runs a call and returns what the model reads, as in `RunnableTool`. */
   execute(args: { readonly [name: string]: unknown }, options: ExecuteOptions): unknown
 }
 
@@ -17,29 +18,36 @@ export interface WidgetTool extends RunnableTool {
  */
 export type WidgetTools = readonly WidgetTool[] | 'assist'
 
-/** A text for looking up answers. */
+/** A text in which answers are looked up. */
 export interface WidgetDocument {
+  /** The whole text. */
   readonly text: string
-  /** Shown with its passages, and read by the model. */
+  /** The title: shown with its passages, and read by the model. Default: none. */
   readonly title?: string | undefined
-  /** Its address, for a link. */
+  /** The document's address, to which its passages link. Default: none. */
   readonly url?: string | undefined
 }
 
 /** A passage given to the model for an answer. */
 export interface Passage {
+  /** The passage itself. */
   readonly text: string
+  /** The document's title. */
   readonly title?: string | undefined
   readonly url?: string | undefined
-  /** Where it is in the document; absent for a whole one. */
+  /** Where it is in the document; absent for a whole document. */
   readonly place?: Place | undefined
 }
 
 /** A call of one of the page's functions. */
 export interface ToolRun {
+  /** The function's name. */
   readonly name: string
+  /** The name shown to users. */
   readonly label: string
+  /** The arguments that the model passed. */
   readonly arguments: { readonly [name: string]: unknown }
+  /** Whether the function is running, has returned, or has failed. */
   readonly state: 'running' | 'done' | 'failed'
   /** What the model received: the result, or the error message. */
   readonly result?: string | undefined
@@ -49,7 +57,7 @@ export interface ToolRun {
 export interface EntryPicture {
   /** Its file name, which is also its text for screen readers. */
   readonly name: string
-  /** Absent in a question of an earlier visit: pictures are not kept. */
+  /** Absent in a question of an earlier visit: pictures are not stored. */
   readonly file?: Blob | undefined
 }
 
@@ -64,9 +72,14 @@ export interface Entry {
   readonly pictures?: readonly EntryPicture[] | undefined
   /** The model's thought before its answer. */
   readonly thoughts?: string | undefined
-  /** Why an answer ended early. */
+  /**
+   * Why an answer ended early. `stopped`: the user stopped it; `length`: it reached a token limit; `loop`: it
+   * repeated itself.
+   */
   readonly ending?: 'stopped' | 'length' | 'loop' | undefined
+  /** Passages that the model read for an answer. */
   readonly passages?: readonly Passage[] | undefined
+  /** Calls that were made for an answer, in order. */
   readonly toolRuns?: readonly ToolRun[] | undefined
 }
 
@@ -81,7 +94,7 @@ export interface Settings {
   readonly system: string | undefined
   readonly tools: WidgetTools
   readonly documents: readonly (string | WidgetDocument)[]
-  /** The encoder that finds passages; undefined: they are found by words. */
+  /** The encoder that finds passages; undefined: passages are found by their words. */
   readonly encoder?: (() => Promise<Encoder | undefined>) | undefined
   readonly generateOptions: GenerateOptions
   /** Names of the tools of `assist`, in the user's language. */

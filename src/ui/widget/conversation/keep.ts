@@ -7,7 +7,7 @@ import type { Entry } from './entries.ts'
 /** `tab`: until the tab closes; `device`: until it is cleared. */
 export type Keep = 'none' | 'tab' | 'device'
 
-/** Maximum number of stored messages: the newest. */
+/** Maximum number of stored messages. Only the newest are stored. */
 const MAX_ENTRIES = 200
 
 /**

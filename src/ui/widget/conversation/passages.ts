@@ -8,7 +8,7 @@ interface PassageOptions {
   readonly signal: AbortSignal
   /** Whether the question with these passages takes at most `share` of the context. */
   readonly fits: (passages: readonly Passage[], share: number) => Promise<boolean>
-  /** Counts passages while an encoder reads them. */
+  /** Called while an encoder reads passages, with their numbers. */
   readonly onProgress: (done: number, total: number) => void
 }
 

@@ -1,4 +1,4 @@
-// The model of a widget. In: a gesture, the user's consent, the page's own engine. Out: the phase to show,
+// The model of a widget. In: a gesture, the user's consent, or the page's own engine. Out: the phase to show,
 // and an engine.
 //
 //   idle -> checking -> consent -> loading -> ready

@@ -11,7 +11,7 @@ export const baseStyles = css`
     display: block;
     box-sizing: border-box;
   }
-  /* A rule of the page for everything applies to the element too, and would win over one for the host. */
+  /* A page's rule for all elements matches the host too, and would override a rule for the host here. */
   .panel,
   .launcher {
     color: var(--ink);
@@ -56,7 +56,7 @@ export const baseStyles = css`
   }
   @supports (color: lch(from red l c h)) {
     :host {
-      /* Black or white, whichever has more contrast to the accent of a page. */
+      /* Black or white, whichever contrasts more with the page's accent colour. */
       --on-accent: var(--halfbyte-on-accent, lch(from var(--accent) calc((49.44 - l) * infinity) 0 0));
     }
   }

@@ -1,5 +1,5 @@
 // What a user attaches to the next message: a list of named items, each with a button that removes it, and
-// what was wrong with others.
+// the errors of files that could not be attached.
 import { html, nothing, type ReactiveController, type TemplateResult } from 'lit'
 import type { ChatHost } from '../../chat/composer.ts'
 import type { Words } from '../../words/english.ts'
@@ -58,7 +58,7 @@ export abstract class Attachments<Item extends { readonly name: string }> implem
     return this.wrong === '' ? nothing : html`<p class="wrong" role="alert">${this.wrong}</p>`
   }
 
-  /** The entries of the list, each with `preview` before its name. */
+  /** The items of the list, each with its `preview` before its name. */
   protected items(preview: (item: Item) => unknown = () => nothing): readonly TemplateResult[] {
     const remove = (item: Item) => {
       this.attached = this.attached.filter((other) => other !== item)

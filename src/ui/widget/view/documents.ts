@@ -78,7 +78,7 @@ export class AttachedDocuments extends Attachments<TextDocument> {
     })
   }
 
-  /** Attaches those of the files that are no pictures, if the page allows it, and returns the others. */
+  /** Attaches those of the files that are not pictures, if the page allows it, and returns the others. */
   takeFrom(files: readonly File[]): readonly File[] {
     if (!this.#from.isAllowed()) return files
     const documents = files.filter((file) => !isPictureFile(file))
@@ -86,7 +86,7 @@ export class AttachedDocuments extends Attachments<TextDocument> {
     return files.filter(isPictureFile)
   }
 
-  /** The attached documents, what is being read, and what was wrong with others. */
+  /** The attached documents, those that are being read, and the errors of the others. */
   above(): TemplateResult {
     const words = this.#from.words()
     const cancel = () => {

@@ -12,13 +12,13 @@ import type { EntryPicture } from '../conversation/entries.ts'
 import { type AttachmentSource, Attachments, openPicker } from './attachments.ts'
 import { icon } from './frame.ts'
 
-/** Maximum pixels of a drawn side. A phone's photograph has ten times as many. */
+/** Maximum side of a drawn picture in pixels. A phone's photograph has ten times as many. */
 const MAX_PIXELS = 640
 
 interface PictureSource extends AttachmentSource {
   /** False if the model has no vision tower, undefined while that is unknown. */
   readonly sees: () => boolean | undefined
-  /** Takes files that are documents, and returns the others. */
+  /** Attaches the files that are documents, and returns the others. */
   readonly others: (files: readonly File[]) => readonly File[]
 }
 
@@ -88,7 +88,7 @@ export class Pictures extends Attachments<EntryPicture> {
     if (own.length > 0) void this.attach(own)
   }
 
-  /** The attached pictures, and what was wrong with others. */
+  /** The attached pictures, and the errors of the others. */
   above(): TemplateResult {
     const words = this.#from.words()
     const preview = (picture: EntryPicture) => pictureView(picture, words, this.#from.language())
@@ -156,7 +156,7 @@ export function pictureView({ name, file }: EntryPicture, words: Words, language
     ${ref((canvas) => void draw(canvas as HTMLCanvasElement | undefined, file))}></canvas>`
 }
 
-/** The files on the canvases, so that a new rendering draws only new ones. */
+/** The file that each canvas shows, so that a new rendering draws only new files. */
 const drawn = new WeakMap<HTMLCanvasElement, Blob>()
 
 async function draw(canvas: HTMLCanvasElement | undefined, file: Blob): Promise<void> {

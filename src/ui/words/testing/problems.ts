@@ -14,13 +14,13 @@ const formsOf = (message: Message): readonly (readonly [string, string])[] =>
     : Object.entries(message).filter(([name]) => name !== 'by')
 const endOf = (text: string) => Object.keys(ENDS).find((end) => ENDS[end]?.test(text))
 
-/** The plural forms of whole numbers that people meet; larger ones and fractions may need another. */
+/** The plural forms of whole numbers that occur in practice; larger ones and fractions may need another. */
 const usedForms = (language: string): ReadonlySet<string> => {
   const rules = new Intl.PluralRules(language)
   return new Set(Array.from({ length: 1000 }, (_, count) => rules.select(count)))
 }
 
-/** One sentence for each difference that cannot be meant. */
+/** One sentence for each difference that cannot be intentional. */
 export function problemsOf(english: Table, translated: Table, language: string): readonly string[] {
   const wrong: string[] = []
   for (const name of new Set([...Object.keys(english), ...Object.keys(translated)])) {

@@ -67,22 +67,22 @@ test.each<[string, DecoderForm, readonly number[]]>([
   ['the same with scores that no node reads', { attention: 'standard', givesScores: true }, SHORT],
   ['the same with a cap', { attention: 'standard', cap: 0.5 }, SHORT],
   ['heads that Tile copies', { ...TWO, copies: 'tile' }, SHORT],
-  ['heads that a list of numbers copies', { ...TWO, copies: 'gather' }, SHORT],
-  ['one head that Tile copies', { heads: 4, copies: 'tile heads' }, SHORT],
-  ['one head that Expand copies', { heads: 4, copies: 'expand heads' }, SHORT],
+  ['heads copied by a list of indices', { ...TWO, copies: 'gather' }, SHORT],
+  ['one head copied by Tile', { heads: 4, copies: 'tile heads' }, SHORT],
+  ['one head copied by Expand', { heads: 4, copies: 'expand heads' }, SHORT],
   ['capped scores', { ...TWO, cap: 0.5 }, SHORT],
   ['codes of 4 bits in blocks of 32', { heads: 4, blocks: { bits: 4, block: 32 } }, SHORT],
   ['the same with rows of 48', { heads: 3, blocks: { bits: 4, block: 32 } }, SHORT],
-  ['the same with an order of inputs', { heads: 4, blocks: { bits: 4, block: 16, isMixed: true } }, SHORT],
+  ['the same with reordered inputs', { heads: 4, blocks: { bits: 4, block: 16, isMixed: true } }, SHORT],
   ['codes of 2 bits in blocks of 32', { heads: 4, blocks: { bits: 2, block: 32 } }, SHORT],
   ['the same with zero points', { heads: 4, blocks: { bits: 2, block: 32, hasZeros: true } }, SHORT],
   ['the same in rows of 48', { heads: 3, blocks: { bits: 2, block: 16, hasZeros: true } }, SHORT],
   ['codes of 8 bits in rows of 48', { heads: 3, blocks: { bits: 8, block: 64, hasZeros: true } }, SHORT],
   ['codes of NF4', { heads: 3, blocks: { bits: 4, block: 64, levels: 1 } }, SHORT],
   ['codes of FP4', { heads: 4, blocks: { bits: 4, block: 16, levels: 0 } }, SHORT],
-  ['logits by the transposed embeddings', { head: 'transposed' }, SHORT],
+  ['logits from the transposed embeddings', { head: 'transposed' }, SHORT],
   ['logits from a matrix that is cast from f16', { head: 'cast' }, SHORT],
-  ['logits by a matrix with another shape', { head: 'reshaped' }, SHORT],
+  ['logits from a matrix of a different shape', { head: 'reshaped' }, SHORT],
   ['keys that are transposed with all heads on one axis', { ...TWO, joinsHeads: true }, SHORT],
   ['a mask whose axis has its own name', { ...TWO, maskAxis: 'everything' }, SHORT],
   [
@@ -91,7 +91,7 @@ test.each<[string, DecoderForm, readonly number[]]>([
     SHORT,
   ],
   ['rotations of the first half of each head', { ...TWO, turned: 8 }, SHORT],
-  ['an empty rest after rotations of whole heads', { turned: 16 }, SHORT],
+  ['an empty remainder after rotations of whole heads', { turned: 16 }, SHORT],
   ['neighbours separated by Slice', { ...TWO, neighbours: 'slice' }, SHORT],
   ['neighbours separated by Split', { ...TWO, neighbours: 'split' }, SHORT],
   ['neighbours separated by Gather', { ...TWO, neighbours: 'gather' }, SHORT],
@@ -159,7 +159,7 @@ test.each<[string, DecoderForm, RegExp]>([
   ],
   ['chunks of 300', { seen: chunksOf(300) }, /shows 1 positions after 301/],
   ['windows in long chunks after a state', { seen: windowIn(longChunk) }, /mask .* (shows|hides|windows)/],
-  ['windows at totals of a list', { seen: windowIn(listed) }, /mask .* (shows|hides|windows)/],
+  ['windows at the totals in a list', { seen: windowIn(listed) }, /mask .* (shows|hides|windows)/],
   ['windows from 300 on', { seen: windowFrom(300, 8) }, /mask .* (shows|hides)/],
   [
     'rotations that change at 300',
@@ -357,7 +357,7 @@ function everything(g: NodeWriter, seen: string): string {
 
 type Seen = NonNullable<DecoderForm['seen']>
 
-/** Positions of the token and of those that it may see, and the distance between the two. [tokens, total] */
+/** The distance from each position back to each of those that its token may see, [tokens, total]. */
 function distance(g: NodeWriter, { rows, columns }: Parameters<Seen>[2]): string {
   return g.op('Sub', [g.unsqueeze(rows, 1), g.unsqueeze(columns, 0)])
 }

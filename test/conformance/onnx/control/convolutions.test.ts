@@ -31,7 +31,7 @@ function withConv(convolution: ConvolutionForm): DecoderForm {
   return { convolution }
 }
 
-/** Changes the first node of an operator that has such an output. */
+/** Changes the first node of the operator `op` whose first output's name matches `output`. */
 const changed =
   (op: string, output: RegExp, change: (node: WrittenNode, g: NodeWriter) => WrittenNode) =>
   (g: NodeWriter): void =>

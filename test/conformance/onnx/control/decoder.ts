@@ -171,7 +171,7 @@ class Decoder {
   #asMask(value: string): string {
     const g = this.#g
     const { rows, columns } = { rows: g.ints([1]), columns: g.ints([1]) }
-    // [1, 1, 1] makes [tokens, total] have three axes, as [heads, tokens, total] has.
+    // Broadcasting to [1, 1, 1] gives [tokens, total] three axes, like [heads, tokens, total].
     const shape = g.op('Concat', [g.ints([1]), rows, columns], { axis: 0 })
     return g.unsqueeze(g.op('Expand', [value, shape]), 0)
   }
@@ -333,7 +333,7 @@ class Decoder {
     return [0, 1, 2].map((part) => this.#cut(heads, 3, part * HEAD_DIM, (part + 1) * HEAD_DIM))
   }
 
-  /** The products, of these widths. */
+  /** One product per width, of `x` and a random matrix; some forms cut them from a single product. */
   #products(x: string, widths: readonly number[]): string[] {
     const g = this.#g
     const { merged } = this.#form

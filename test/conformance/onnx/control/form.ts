@@ -34,7 +34,7 @@ export interface DecoderForm {
    * The positions that each token sees, [tokens, total] or [heads, tokens, total]. Receives the causal mask.
    */
   readonly seen?: (g: NodeWriter, seen: string, places: Places) => string
-  /** Values added to the scores of visible positions. Same shapes. */
+  /** Values added to the scores of visible positions, with the same shapes. */
   readonly bias?: (g: NodeWriter, places: Places) => string
   /** How scores are masked. Default `added`. */
   readonly form?: 'added' | 'kept' | 'dropped'
@@ -45,7 +45,7 @@ export interface DecoderForm {
   }
   /** Default silu. */
   readonly activation?: Activation
-  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Receives the usual ones. */
+  /** Positions of the tokens for embeddings and rotations, [1, tokens]. Receives the default positions. */
   readonly positions?: (g: NodeWriter, positions: string, places: Places) => string
   /** How positions are encoded: `rope` in primitive operators, `op` with tables, learned, or not at all. */
   readonly places?: 'rope' | 'op' | 'learned' | 'none'

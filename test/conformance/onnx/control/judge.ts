@@ -12,7 +12,7 @@ import type { DecoderForm } from './form.ts'
 
 export type Verdict =
   | { readonly is: 'refused'; readonly why: string }
-  /** `positions`: the context length, if shorter than usual. */
+  /** `positions`: the context length, if shorter than the default. */
   | { readonly is: 'equal'; readonly positions: number | undefined }
   | { readonly is: 'different'; readonly why: string }
 
@@ -64,15 +64,15 @@ async function open(bytes: Uint8Array, vocab: number) {
   try {
     return await openGraph([bufferSource('model.onnx', bytes), byteTokenizer(vocab)])
   } catch (error) {
-    // A proof may exceed the work that a file may cause.
+    // A proof may exceed the limit of work for a file.
     if (isHalfbyteError(error) && /^(unsupported|out-of-memory)$/.test(error.code)) return error.message
     throw error
   }
 }
 
 /**
- * Runs each length at once, and the longest also in chunks that end at the others, with single tokens around
- * them.
+ * Runs each length at once, and the longest also in chunks that end at the other lengths, with single tokens
+ * around these.
  */
 function runsOf(lengths: readonly number[], hasState: boolean): number[][] {
   const whole = lengths.map((each) => [each])

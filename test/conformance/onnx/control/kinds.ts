@@ -10,7 +10,10 @@ export interface Kind {
   readonly label: string
   readonly form: DecoderForm
   readonly numbers?: readonly number[]
-  /** Lengths within one context; default: all. Plans rotate a whole context by one pair of tables. */
+  /**
+   * Selects the lengths that may share a context; default: all. Plans rotate a whole context by one pair of
+   * tables.
+   */
   readonly within?: (length: number) => boolean
   /** Whether it rounds to f16, which plans do not replicate. */
   readonly isRounded?: boolean
@@ -99,7 +102,7 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
           : g.op('Add', [total, g.int(times)])
     const at = { times: Math.floor(from / times), over: from * times, plus: from - times }[form]
     const seen = windowWhere(size, (g, places) => g.op('Greater', [changed(g, places), g.int(from)]))
-    return masked('window where a number of the total exceeds one', [Math.max(1, at), size], seen)
+    return masked('window where a function of the total exceeds a number', [Math.max(1, at), size], seen)
   },
   (room) => {
     const from = numberOf(room)
@@ -170,7 +173,7 @@ export const MASKS: readonly ((room: Room) => Kind)[] = [
       const isFar = g.op('GreaterOrEqual', [distance(g, places), g.int(from)])
       return g.op('Where', [isFar, g.float(added), g.float(0)])
     }
-    return { label: `${added} added to what is far`, form: { bias }, numbers: [from] }
+    return { label: `${added} added to the scores of distant positions`, form: { bias }, numbers: [from] }
   },
 ]
 

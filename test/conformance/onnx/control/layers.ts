@@ -17,7 +17,7 @@ export function masked(
   return g.op('Where', form === 'kept' ? [mask, scores, least] : [mask, least, scores])
 }
 
-/** Turns visible positions into a mask of that form. */
+/** Turns `seen`, which is true for visible positions, into a mask of the given form. */
 export function asForm(g: NodeWriter, seen: string, form: 'added' | 'kept' | 'dropped'): string {
   if (form === 'kept') return seen
   if (form === 'dropped') return g.op('Not', [seen])

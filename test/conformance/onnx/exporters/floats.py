@@ -54,7 +54,7 @@ class Twin:
         return values * (1 + self.noise * self.random.uniform(-1, 1, values.shape)).astype(np.float32)
 
     def weights(self, codes, scales, zeros, middle, wide=lambda values: values):
-        """Codes without zero points have one in the `middle`; with them, a reader may store scale * zero separately."""
+        """Without zero points, codes are centred on `middle`; with them, a reader may store scale * zero separately."""
         scales, codes = np.asarray(scales, np.float32), codes.astype(np.float32)
         if zeros is None:
             return (codes - middle) * wide(self.moved(scales))
@@ -118,7 +118,7 @@ class Twin:
         self.product(node, weights.T, node.input[5] if len(node.input) > 5 else "")
 
     def MatMulBnb4(self, node):
-        """Its weights are its product with the identity."""
+        """Recovers the weights as the node's product with the identity."""
         inputs = next(each.i for each in node.attribute if each.name == "K")
         scales = numpy_helper.from_array(self.moved(self.array(node.input[2])), node.input[2])
         ends = [helper.make_tensor_value_info(name, F32, None) for name in (node.input[0], node.output[0])]

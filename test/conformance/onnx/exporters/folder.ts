@@ -37,7 +37,7 @@ export interface Export {
   readonly tokens: readonly number[]
   /** [token][vocab], of the graph. */
   readonly logits: readonly Float32Array[]
-  /** [token][vocab], of the twin in f32, where the graph is of another kind. */
+  /** [token][vocab], of the f32 twin, if the graph itself is not f32. */
   readonly floats: readonly Float32Array[] | undefined
 }
 

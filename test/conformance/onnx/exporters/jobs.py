@@ -13,6 +13,6 @@ def run_jobs(folder, wanted, jobs):
         try:
             make(folder / name, *values)
             print(f"{name}: written", flush=True)
-        except Exception as error:  # A failing exporter adds a line to the report and does not end it.
+        except Exception as error:  # A failing exporter adds a line to the report; the others still run.
             shutil.rmtree(folder / name, ignore_errors=True)
             print(f"{name}: not written: {type(error).__name__}: {' '.join(str(error).split())[:300]}", flush=True)

@@ -86,7 +86,7 @@ def write(folder, **meta):
     folder = Path(folder)
     made = run(folder / "model.onnx")
     if not np.isfinite(made).all():
-        raise ValueError(f"{folder}: ONNX Runtime makes logits that are not finite")
+        raise ValueError(f"{folder}: ONNX Runtime gives logits that are not finite")
     save(folder, made, meta)
 
 

@@ -60,7 +60,7 @@ def static(source, path):
 
 
 def halved(source, path):
-    """Halves all calibrated ranges except those of shares, from 0 to 1, so that every step exceeds them."""
+    """Halves all calibrated ranges, so that every step exceeds them, except those of probabilities (0 to 1)."""
     model = onnx.load(source)
     values = {each.name: each for each in model.graph.initializer}
     scales = {node.input[1] for node in model.graph.node

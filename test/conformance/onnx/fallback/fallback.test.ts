@@ -30,7 +30,7 @@ async function byOrt(session: InferenceSession, feeds: Readonly<Record<string, N
  */
 const TOLERANCE: Partial<Record<NetworkTensor['dtype'], number>> = { f32: 1e-5, f16: 2 ** -10 }
 
-/** Half floats as numbers: `data` has their patterns, or is an array of them. */
+/** The values as numbers. For half floats, `data` has their bit patterns. */
 function numbersOf({ type, data }: Tensor): number[] {
   if (type !== 'float16') return Array.from(data as Float32Array, Number)
   const { buffer, byteOffset, length } = data as Uint16Array

@@ -41,7 +41,7 @@ def ids(batch=2, tokens=6):
 
 
 def text(model, *more):
-    """A model of ids, a mask, and other inputs derived from ids."""
+    """A model that takes ids, a mask, and other inputs derived from ids."""
     mask = torch.ones(2, 6, dtype=torch.int64)
     mask[1, 4:] = 0
     names = ["input_ids", "attention_mask", *more]
@@ -51,20 +51,20 @@ def text(model, *more):
 
 
 def image(model, size=32, name="pixel_values"):
-    """A model of square images of one size."""
+    """A model that takes square images of one size."""
     wrapped = First(model, name) if isinstance(model, tf.PreTrainedModel) else model
     return wrapped, (torch.randn(2, 3, size, size),), {name: {0: "batch"}}, BATCHES
 
 
 def images(model, name="pixel_values", channels=3):
-    """A model of images of any size."""
+    """A model that takes images of any size."""
     wrapped = First(model, name) if isinstance(model, tf.PreTrainedModel) else model
     axes = {name: {0: "batch", 2: "height", 3: "width"}}
     return wrapped, (torch.randn(2, channels, 64, 32),), axes, IMAGES
 
 
 def sound(model, name="input_values"):
-    """A model of audio of any length."""
+    """A model that takes audio of any length."""
     wrapped = First(model, name) if isinstance(model, tf.PreTrainedModel) else model
     return wrapped, (torch.randn(2, 640),), {name: {0: "batch", 1: "samples"}}, SOUNDS
 

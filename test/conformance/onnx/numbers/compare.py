@@ -33,7 +33,7 @@ DTYPES = {
     'int16': 'i16', 'uint16': 'u16', 'uint32': 'u32', 'uint64': 'u64',
 }
 NUMPY = {name: np.dtype(dtype) for dtype, name in DTYPES.items()}
-# Results that are sums, which may differ by the rounding of the largest of them.
+# Operators that sum: their results may differ by a rounding error of the largest result.
 SUMS = {
     'MatMul', 'Gemm', 'Conv', 'ConvTranspose', 'ReduceSum', 'ReduceMean', 'ReduceL1', 'ReduceL2', 'ReduceSumSquare',
     'ReduceLogSumExp', 'ReduceLogSum', 'ReduceProd', 'Softmax', 'LogSoftmax', 'LayerNormalization',
@@ -204,7 +204,7 @@ def is_as_near(node, values, opset, at, ours, theirs):
 
 
 def judge(graph: Graph, made, tally, faults, label):
-    """The first node whose own outputs differ; True if nothing does."""
+    """The first node whose own outputs differ; True if there is none."""
     values = {**graph.constants, **graph.feeds, **made}
     for node in graph.nodes:
         inputs = [values[name] for name in reads_of(node)]
@@ -322,7 +322,7 @@ def close(ours, theirs):
 
 
 def run(cases, folder):
-    """The network's outputs, by case. `run.ts` computes each in a process that is started again if it ends."""
+    """The network's outputs, by case. `run.ts` computes them in a process that is restarted if it dies."""
     path = os.path.join(folder, 'cases.jsonl')
     with open(path, 'w') as file:
         for case in cases:

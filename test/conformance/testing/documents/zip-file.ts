@@ -1,8 +1,8 @@
-// Writes ZIP archives, also ones that lie about their sizes.
+// Writes ZIP archives, including ones that declare false sizes.
 import { crc32, deflateRawSync } from 'node:zlib'
 
 interface ZipOptions {
-  /** The size that the archive announces for each entry. Default: the true one. */
+  /** The size that the archive declares for each entry. Default: the true one. */
   readonly announced?: number
   readonly isEncrypted?: boolean
 }

@@ -1,4 +1,4 @@
-// Cases of dense families that differ from Llama in a trait or two. Their tensors are those that their
+// Cases of dense families that differ from Llama in a trait or two, with the tensors that their transformers
 // classes store. This file defines the GGUF names and the changes that llama.cpp's converter makes.
 
 import { hfClass, hfConfig } from '../../../../src/core/arch/config/config-hf.ts'
@@ -30,7 +30,7 @@ export interface StoredCase {
   /** The class. Default: the family's first. */
   readonly listed?: string
   readonly layers: number
-  /** Keys in addition to the sizes. */
+  /** Keys of config.json in addition to the sizes. */
   readonly config: Json
   /** Tensors that the graph ignores. */
   readonly extra?: readonly CaseTensor[]
@@ -56,7 +56,7 @@ const FALCON = [
   ['mlp.dense_4h_to_h', 'ffn_down'],
 ] as const
 
-/** The classes in the pruning papers, whose heads fill the rows. */
+/** The classes used in the pruning papers. Their heads together are as wide as the rows. */
 const classicCases = ({ hidden, heads }: Sizes): readonly StoredCase[] => [
   {
     family: 'bloom',

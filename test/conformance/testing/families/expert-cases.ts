@@ -1,5 +1,5 @@
-// Cases of families with experts or latent attention. Their tensors are those that their classes store. This
-// file defines the GGUF names and the changes that llama.cpp's converter makes.
+// Cases of families with experts or latent attention, with the tensors that their transformers classes store.
+// This file defines the GGUF names and the changes that llama.cpp's converter makes.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { RandomTensor } from '../writers/random-tensor.ts'
 import type { StoredCase } from './dense-cases.ts'
@@ -47,7 +47,7 @@ const LATENT_NAMES = [
   ['self_attn.kv_b_proj', 'attn_kv_b'],
 ] as const
 
-/** The tensor's numbers at `at`, as a tensor of this shape. */
+/** The tensor's values at the indices `at`, as a tensor of this shape. */
 const taken = (
   { values }: RandomTensor,
   shape: readonly number[],

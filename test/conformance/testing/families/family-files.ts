@@ -106,7 +106,7 @@ function transposed({ shape: [rows = 0, columns = 0], values }: RandomTensor): R
   return { shape: [columns, rows], values: turned }
 }
 
-/** Reorders the queries of each KV head, its key and its value into all of Q, all of K, all of V. */
+/** Regroups rows that are stored per KV head (queries, key, value) into all of Q, all of K and all of V. */
 function ungrouped({ shape, values }: RandomTensor, heads: number, headDim: number): RandomTensor {
   const size = (shape[1] ?? 1) * headDim
   const groups = (values.length / size - heads) / 2

@@ -19,7 +19,7 @@ export const TOKENS: readonly number[] = Array.from(
   (_, index) => (index * 37 + ((index * index) % 11)) % VOCABULARY,
 )
 
-/** Smallest lead of the best token at every position. */
+/** Minimum lead of the best token over the second best, at every position. */
 export const MIN_LEAD = 0.01
 
 /** 16 tokens that depend on the position. Over all positions they cover the vocabulary many times. */

@@ -18,7 +18,7 @@ export interface CaseTensor {
 
 export interface FamilyCase {
   readonly sizes: Sizes
-  /** The engine's name for it. */
+  /** The engine's name for the tensor. */
   readonly family: string
   readonly config: Readonly<Record<string, unknown>>
   readonly tensors: readonly CaseTensor[]

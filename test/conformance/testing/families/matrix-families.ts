@@ -56,7 +56,10 @@ export const MATRIX_FAMILIES: readonly MatrixFamily[] = [
   recurrent('granitehybrid', 'granitehybrid', 1, SIZES.heads),
 ]
 
-/** Files of a family; packs already contain these weights. */
+/**
+ * A family's files in this format. Packs already contain the converted weights, so they are loaded with
+ * `auto`.
+ */
 export async function filesOf(
   family: MatrixFamily,
   format: Format,

@@ -1,5 +1,5 @@
-// Cases of families with per-layer embeddings. Their tensors are those that their classes store. This file
-// lists their names in GGUF.
+// Cases of families with per-layer embeddings, with the tensors that their transformers classes store. This
+// file lists their names in GGUF.
 import type { GgufValue } from '../writers/gguf-writer.ts'
 import type { StoredCase } from './dense-cases.ts'
 import { f32, SANDWICH_NAMES, type Sizes, THETA, u32, VOCABULARY, WINDOW, window } from './family-tensors.ts'

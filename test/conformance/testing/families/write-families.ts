@@ -55,8 +55,8 @@ function leadOf(row: Float64Array): number {
 }
 
 /**
- * Finds the first seed whose best token has a clear lead everywhere, so that rounding differences do not
- * change the result.
+ * Finds the first seed with which the best token has a clear lead at every position, so that rounding
+ * differences do not change the result.
  */
 async function golden(addon: Addon, one: FamilyCase, folder: string): Promise<FamilyGolden> {
   const path = join(folder, `${one.family}.gguf`)

@@ -33,7 +33,7 @@ export type GgufValue =
 export interface GgufTensor {
   readonly name: string
   readonly dtype: DType
-  /** Outermost first, as in TensorInfo. */
+  /** Sizes of the axes, outermost first, as in TensorInfo. */
   readonly shape: readonly number[]
   /** Called once, when the tensor is written. The chunks make up the tensor's bytes. */
   readonly data: () => Iterable<Uint8Array> | AsyncIterable<Uint8Array>

@@ -1,5 +1,5 @@
-// Hollow models. In: a shape. Out: a GGUF header, and the size of the whole file, whose data does not exist.
-// For testing code that reads only headers.
+// Hollow models: files without data. In: a shape. Out: a GGUF header, and the size that the whole file would
+// have. For testing code that reads only headers.
 import { randomModel } from '../../../../lab/bench/random-model.ts'
 import type { Shape } from '../../../../lab/bench/shapes.ts'
 import { HalfbyteError } from '../../../../src/core/base/errors.ts'

@@ -18,7 +18,7 @@ interface HostileModel {
 const HUGE = 2n ** 60n
 const model = randomLlama({ seed: 9 })
 
-/** A good GGUF file with damaged bytes. */
+/** A valid GGUF file with damaged bytes. */
 const damaged = (title: string, says: RegExp, damage: (bytes: Uint8Array) => Uint8Array): HostileModel => ({
   title,
   says,
@@ -53,8 +53,8 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
     files: text('model.gguf', '<!DOCTYPE html>\n<html><body>Sign in</body></html>'),
   },
   { title: 'four bytes of GGUF', code: 'format', says: /4 /, files: text('model.gguf', 'GGUF') },
-  damaged('a file cut in its header', /the file has 3000/, (bytes) => bytes.slice(0, 3000)),
-  damaged('a file cut in its last tensor', /ends at byte \d+ of a file of \d+/, (bytes) =>
+  damaged('a file truncated in its header', /the file has 3000/, (bytes) => bytes.slice(0, 3000)),
+  damaged('a file truncated in its last tensor', /ends at byte \d+ of a file of \d+/, (bytes) =>
     bytes.slice(0, -100),
   ),
   damaged('2^60 tensors', /1152921504606846976 tensors/, (bytes) => withU64(bytes, 8, HUGE)),
@@ -73,7 +73,7 @@ export const HOSTILE_MODELS: readonly HostileModel[] = [
   damaged('a tensor at offset 2^60', /ends at byte 11529215046068\d+ of a file of \d+/, (bytes) =>
     withU64(bytes, after(bytes, 'blk.1.ffn_up.weight') + 24, HUGE),
   ),
-  damaged('two tensors in one place', /inside "token_embd/, (bytes) =>
+  damaged('two tensors at the same offset', /inside "token_embd/, (bytes) =>
     withU64(bytes, after(bytes, 'blk.1.ffn_up.weight') + 24, 0n),
   ),
   lying('an unknown architecture', 'architecture', /gpt9/, { 'general.architecture': ['string', 'gpt9'] }),

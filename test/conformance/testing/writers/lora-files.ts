@@ -19,7 +19,9 @@ export type Lora = ReadonlyMap<string, LoraPair>
 
 export const ALPHA = 6
 
-/** A pair for every matrix whose name matches. Its product is about a third of the matrix's size. */
+/**
+ * A pair for every matrix whose name matches. Its product is about a third as large as the matrix's values.
+ */
 export function randomLora(
   weights: RandomModel['weights'],
   matches: RegExp,

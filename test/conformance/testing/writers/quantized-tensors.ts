@@ -8,7 +8,7 @@ import type { StoredTensor } from './safetensors-writer.ts'
 
 type Tensors = Record<string, StoredTensor>
 
-/** Which inputs form a group depends on the format. */
+/** The format determines which inputs form a group. */
 interface IntMatrix {
   readonly n: number
   readonly k: number

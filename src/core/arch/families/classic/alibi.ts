@@ -8,7 +8,7 @@ import { groupedQkv, stackedQkv } from './merged-qkv.ts'
 
 const TABLE: Names = { [ALIBI]: (config) => ({ tensor: '', constant: alibiValue(config) }) }
 
-/** What all models of the class have, whatever the file says. */
+/** Sizes that are the same in all models of the class, whatever the file states. */
 const ownHeads = ({ heads, hiddenSize }: ModelConfig) => ({
   kvHeads: heads,
   headDim: hiddenSize / heads,

@@ -60,7 +60,7 @@ export const persimmon = family(
       },
       keys: { rms_norm_eps: 'layer_norm_eps' },
       biases: {},
-      // Every head has its own key and value, whatever the file says.
+      // Every head has a key and a value, whatever the file states.
       config: (fields, { heads }) => ({ kvHeads: heads, headNorms: fields.fact('qk_layernorm', true) }),
       names: {
         ...groupedQkv(`${LAYER}.self_attn.query_key_value`),

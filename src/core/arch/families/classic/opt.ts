@@ -1,5 +1,5 @@
 // OPT and GPT-Neo: GPT-2 with matrices that are not transposed. OPT uses ReLU; GPT-Neo has a window in every
-// other layer.
+// second layer.
 import type { ModelConfig } from '../../config/config.ts'
 import { type Fields, unbuiltVariant, windowOf } from '../../config/fields.ts'
 import { defaults, family, modules, NO_GGUF } from '../../family.ts'

@@ -46,8 +46,8 @@ function ggufLatent(fields: Fields, common: ModelConfig): Partial<ModelConfig> {
   }
   const scaling = rope.scaling
   if (scaling?.type !== 'yarn') return latentConfig(common, latent, rope)
-  // The key is a tenth of `mscale_all_dim`. Models set `mscale` to the same number, so the rotation itself is
-  // not scaled.
+  // The key stores a tenth of `mscale_all_dim`. Models set `mscale` to the same number, so the rotation
+  // itself is not scaled.
   const share = fields.number('rope.scaling.yarn_log_multiplier', 0)
   const magnitude = 1 + share * Math.log(scaling.factor)
   return latentConfig(common, latent, { ...rope, scaling: { ...scaling, magnitude: 1 } }, magnitude ** 2)
@@ -161,7 +161,7 @@ export const minicpm3 = family(
     gguf: {
       architecture: 'minicpm3',
       pairing: 'halves',
-      // In llama.cpp these three are constants of the architecture.
+      // In llama.cpp, these three are constants of the architecture.
       config: (fields, common) => ({
         ...ggufLatent(fields, common),
         embeddingScale: 12,

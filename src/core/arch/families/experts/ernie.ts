@@ -1,10 +1,10 @@
-// ERNIE 4.5 with experts, chosen by their probabilities plus a bias, next to a shared block.
+// ERNIE 4.5 with experts, chosen by their probabilities plus a bias, and a shared block.
 import { PLAIN } from '../../blocks/parts.ts'
 import { denseLayers, ggufExperts, sharedBlock } from '../../config/experts-config.ts'
 import { unbuiltVariant } from '../../config/fields.ts'
 import { defaults, family } from '../../family.ts'
 
-/** The smallest sum by which weights are divided; a larger minimum would change them. */
+/** Lower bound of the sum by which weights are divided; a larger bound would change them. */
 const LEAST_SUM = 1e-6
 
 const BIAS = 'model.layers.N.mlp.moe_statics.e_score_correction_bias'

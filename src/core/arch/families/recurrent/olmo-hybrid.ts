@@ -36,7 +36,7 @@ export const olmoHybrid: FamilyFile = {
       const betaScale = fields.fact('linear_allow_neg_eigval') ? 2 : 1
       return {
         attentionLayers: attentionLayers(fields, common),
-        // The class gives the norm after the rule its own epsilon.
+        // In the class, the norm after the rule has a different epsilon.
         ssm: hfDelta(fields.renamed({}, sizes), 1e-5, betaScale),
         rope: fields.isNull('rope_parameters.rope_theta') ? { ...rope, dims: 0 } : rope,
       }

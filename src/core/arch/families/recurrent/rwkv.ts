@@ -25,7 +25,7 @@ export const rwkv: FamilyFile = {
     classes: { RwkvForCausalLM: { vocab_size: 50_277, hidden_size: 4096, num_hidden_layers: 32 } },
     config(fields, { hiddenSize }) {
       const epsilon = fields.number('layer_norm_epsilon', 1e-5)
-      // The class gives the last norm a different epsilon.
+      // In the class, the last norm has a different epsilon.
       if (epsilon !== 1e-5) throw unbuiltVariant(fields.file, `layer_norm_epsilon ${epsilon}`, '1e-5')
       const halvedEvery = fields.number('rescale_every', 6)
       return {

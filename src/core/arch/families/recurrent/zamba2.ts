@@ -39,7 +39,7 @@ const blocksOf = ({ sharedBlocks }: ModelConfig): SharedBlocks =>
   sharedBlocks ?? { layers: [], count: 1, rank: 1, adaptsAttention: false }
 
 /** Files store a block with the first layer that uses it. */
-const homeOf = (config: ModelConfig, block: number): string =>
+const prefixOf = (config: ModelConfig, block: number): string =>
   `model.layers.${blocksOf(config).layers[block] ?? 0}.shared_transformer`
 
 /** The tensors of each block. */
@@ -56,7 +56,7 @@ function blockRows(
       '',
       shape,
       (config) => block < Math.min(blocksOf(config).count, blocksOf(config).layers.length),
-      (config) => ({ tensor: `${homeOf(config, block)}.${file}.weight`, ...place?.(config) }),
+      (config) => ({ tensor: `${prefixOf(config, block)}.${file}.weight`, ...place?.(config) }),
     ),
   )
 }
@@ -135,7 +135,7 @@ const TENSORS: readonly TensorRow[] = [
 function adapter(config: ModelConfig, layer: number, list: string, step: 0 | 1): { readonly tensor: string } {
   const { layers, count } = blocksOf(config)
   const index = layers.indexOf(layer)
-  return { tensor: `${homeOf(config, index % count)}.${list}_adapter_list.${index}.${step}.weight` }
+  return { tensor: `${prefixOf(config, index % count)}.${list}_adapter_list.${index}.${step}.weight` }
 }
 
 const MLP = 'feed_forward.gate_up_proj'

@@ -11,13 +11,13 @@ export const FORGED_NAMES: readonly string[] = [
   '1_Pooling/../../..',
   './../secret',
   '../../../../api/whoami-v2?x=',
-  // The same in percent-encoding, single and double.
+  // Percent-encoded characters, once and twice.
   '%2e%2e/secret',
   '.%2e/secret',
   '..%2f..%2fsecret',
   '%252e%252e/secret',
   'w%00.bin',
-  // The same with characters that address parsers drop or convert to slashes.
+  // Characters that address parsers drop or convert to slashes.
   '.\t./secret',
   '\t/root.bin',
   'x\n/../../..',
@@ -50,6 +50,6 @@ export const FORGED_NAMES: readonly string[] = [
   'w\u2028.bin',
   'w.bin.',
   `${'x'.repeat(1025)}`,
-  // Two dots as one character.
+  // A single character that is normalised to two dots.
   '\u2025/secret',
 ]

@@ -9,12 +9,12 @@ export interface Fit {
   readonly ids: readonly number[]
   /** All tokens dropped after the first `keep`, in order. */
   readonly dropped: readonly number[]
-  /** How many of them had been dropped before. */
+  /** How many of the dropped tokens had been dropped before. */
   readonly before: number
 }
 
 /** How a text is shortened. */
-export interface FitRules {
+interface FitRules {
   /** Number of first tokens that are never dropped; less than `contextLength`. */
   readonly keep: number
   readonly contextLength: number
@@ -102,7 +102,7 @@ export function runAfterGap(
   start: number,
 ): Run | undefined {
   let best: Run = { drop: 0, length: LEAST_RUN - 1 }
-  // A later start leaves too few tokens to be longer.
+  // Once too few tokens remain, no run can be longer than the best one.
   for (let drop = 1; stored - start - drop > best.length; drop++) {
     if (tokens[start + drop + best.length] !== ids[start + best.length]) continue
     const most = Math.min(stored - drop, ids.length)

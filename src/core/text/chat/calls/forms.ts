@@ -37,8 +37,8 @@ export function readerAfter(marker: string): ReadCalls {
 }
 
 /**
- * Reads the text that ends a block. At the end of the reply, a part of it or nothing is enough. With
- * `isOptional`, anything else may follow instead.
+ * Reads the text that closes a block. If the reply ends here, that text may be incomplete or missing. If
+ * `isOptional`, other text may follow instead.
  */
 function* closing(source: GrowingText, marks: readonly string[], isOptional = false): Reading<void> {
   const start = source.at
@@ -162,7 +162,7 @@ function* functionCalls(source: GrowingText, tools: CallableTools, found: Parsed
   } while (yield* source.sees(FUNCTION))
 }
 
-/** Closing braces of which some models write too many before the end. */
+/** Skips the surplus closing braces that some models write before the end mark. */
 function* surplusBraces(source: GrowingText): Reading<void> {
   const start = source.at
   yield* source.word(/[}\s]/)
@@ -261,7 +261,7 @@ const READERS: Readonly<Record<CallForm, (marker: string) => ReadCalls>> = {
       yield* hermesBody(source, tools, found)
       if (isJson) yield* surplusBraces(source)
       yield* source.blanks()
-      // JSON shows where it ends, and models forget the mark before the next call.
+      // The end of JSON is unambiguous, and models forget the mark before the next call.
       if (!isJson || !(yield* source.sees(HERMES))) yield* closing(source, [HERMES_END])
     },
   function: () =>

@@ -84,8 +84,8 @@ export class GrowingText {
   }
 
   /**
-   * The text before the first `mark` that `isEnd` accepts, and stops after that mark. `isEnd` reads what
-   * follows the mark and may look ahead.
+   * Returns the text before the first `mark` that `isEnd` accepts, and stops after that mark. `isEnd` reads
+   * what follows the mark and may look ahead.
    */
   *upTo(mark: string, isEnd?: () => Reading<boolean>): Reading<string> {
     const start = this.at

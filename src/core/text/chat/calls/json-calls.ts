@@ -57,7 +57,7 @@ export function* jsonRun(source: GrowingText, tools: CallableTools, found: Parse
   }
 }
 
-/** What `read` returns, inside or outside a fence. */
+/** Runs `read` on a text that may be in a fence, and returns its result. */
 export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Reading<T> {
   yield* source.blanks()
   const isFenced = yield* source.takes('```')
@@ -69,7 +69,7 @@ export function* inFence<T>(source: GrowingText, read: () => Reading<T>): Readin
   return found
 }
 
-/** Like `jsonRun`, inside or outside a fence. */
+/** Like `jsonRun`, for a text that may be in a fence. */
 export const fencedJson = (source: GrowingText, tools: CallableTools, found: ParsedCall[]): Reading<void> =>
   inFence(source, () => jsonRun(source, tools, found))
 

@@ -102,7 +102,7 @@ function* strings(source: GrowingText, isRaw = false): Reading<string> {
 
 const HEX = /^0[xX][\dA-Fa-f]{1,64}$/
 
-/** What `read` returns for each of the items, which are separated by commas, up to and including `end`. */
+/** The results of `read` for items separated by commas, up to and including `end`. */
 export function* itemsUpTo<T>(source: GrowingText, end: string, read: () => Reading<T>): Reading<T[]> {
   const items: T[] = []
   for (;;) {
@@ -145,7 +145,7 @@ function* number(source: GrowingText): Reading<string> {
   return `${sign === '-' ? '-' : ''}${digits}${rest}${exponent}`
 }
 
-/** A string in single, double or triple quotes. `isRaw`: backslashes stay. */
+/** A string in single, double or triple quotes. `isRaw`: backslashes are kept. */
 export function* pythonString(source: GrowingText, isRaw = false): Reading<string> {
   const quote = yield* source.peek()
   const mark = (yield* source.sees(quote.repeat(3))) ? quote.repeat(3) : quote
@@ -154,7 +154,7 @@ export function* pythonString(source: GrowingText, isRaw = false): Reading<strin
   while (!(yield* source.takes(mark))) {
     const char = yield* character(source)
     if (char !== '\\') found += char
-    // A backslash in a raw string stays, and the quote after it does not end the string.
+    // A backslash in a raw string is kept, and the quote after it does not end the string.
     else if (isRaw) found += char + (yield* character(source))
     else found += yield* escaped(source)
   }

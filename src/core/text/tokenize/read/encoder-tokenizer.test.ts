@@ -82,7 +82,7 @@ describe('a forged table', () => {
     tokenizerOf({ ...golden.tokenizer, normalizer: { type: 'Precompiled', precompiled_charsmap: map } })
 
   test.each<[string, unknown]>([
-    ['of another type', 5],
+    ['of a different type', 5],
     ['not base64', '\u2603'],
     ['empty', ''],
     ['whose trie is longer than the map', encoded(Uint8Array.of(0, 0, 0, 1, 0, 0, 0, 0))],

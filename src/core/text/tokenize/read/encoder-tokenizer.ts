@@ -51,7 +51,7 @@ const PHANTOM_SPACE = '\u2581'
 const UNCASED = { type: 'BertNormalizer', clean_text: true, handle_chinese_chars: true, lowercase: true }
 const CASED = { ...UNCASED, lowercase: false, strip_accents: false }
 
-/** What a GGUF file has besides the vocabulary: ids around texts, and SentencePiece's table. */
+/** Settings of a GGUF file besides the vocabulary: the ids around each text, and SentencePiece's table. */
 interface GgufExtras {
   readonly cls?: unknown
   readonly sep?: unknown
@@ -240,8 +240,8 @@ const PIECE_TYPES: readonly (number | undefined)[] = [undefined, 1, 4, 5]
 const METASPACE = { type: 'Metaspace', replacement: PHANTOM_SPACE, prepend_scheme: 'always', split: true }
 
 /**
- * llama.cpp calls SentencePiece's unigram models "t5". Texts cannot contain control tokens, so those are left
- * out.
+ * llama.cpp calls SentencePiece's unigram models "t5". Texts cannot contain control tokens, so these are
+ * omitted.
  */
 function ggufUnigram(spec: GgufTokenizerSpec, { cls, sep, charsmap }: GgufExtras): EncoderTokenizer {
   const { tokens, types, scores = [], addBos = true, addEos = true } = spec
@@ -298,7 +298,7 @@ export function encodeWhole(
 /**
  * The 32-bit words of a pair, which hold each token's id and kind (abi.h), in the tokenizer's form. If both
  * texts and the tokens that join them exceed `most`, the longer text is truncated until they fit or are
- * equally long, and then both are, as in Hugging Face's `longest_first`.
+ * equally long; after that, both are, as in Hugging Face's `longest_first`.
  */
 export function encodePair(
   form: readonly PairPart[],

@@ -27,7 +27,7 @@ export function readTokens(model: JsonObject, added: readonly AddedToken[]): (st
     tokens[id] = token
   }
   const vocab = objectAt(model, 'vocab')
-  // Object.entries would make 150,000 arrays, which would permanently grow the heap.
+  // Object.entries would create 150,000 arrays, which would permanently grow the heap.
   for (const token of Object.keys(vocab)) {
     const id = vocab[token]
     if (!isId(id)) throw malformed(`has the id ${shown(id)} for ${shown(token)}; ids go to ${MAX_TOKENS - 1}`)

@@ -202,7 +202,7 @@ describe.each([
   })
 })
 
-describe('a field of another type', () => {
+describe('a field of a different type', () => {
   const wrong = {
     texts: [{}, 5, [1], ['a', null]],
     numbers: [{}, 5, ['1'], [{}]],

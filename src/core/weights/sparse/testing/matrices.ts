@@ -44,8 +44,8 @@ export function dropWeights(
 }
 
 /**
- * Which weights to keep, in units of the format: about `share` of them. For sp24: about `share` of the two in
- * every four inputs that it can keep.
+ * Which weights to keep: about `share` of the format's units. sp24 can keep two of every four inputs, so for
+ * it `share` refers to those two.
  */
 export function keeper(
   format: SparseFormat,

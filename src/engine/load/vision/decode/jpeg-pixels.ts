@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { readJpeg } from '../../../../core/formats/pictures/jpeg.ts'
 import type { Pixels } from '../../../../core/formats/pixels.ts'
-import { turned, turnOf } from './turn-picture.ts'
+import { orientationOf, uprightPixels } from './orientation.ts'
 
 /** TurboJPEG's numbers of pixel formats. */
 const RGBA = 7
@@ -78,7 +78,7 @@ export function jpegPixels(bytes: Uint8Array): Pixels {
   }
   const data = new Uint8ClampedArray(codec.memory.buffer, pixels, 4 * width * height)
   if (format === CMYK) inksToColours(data)
-  return turned({ width, height, data }, turnOf(bytes))
+  return uprightPixels({ width, height, data }, orientationOf(bytes))
 }
 
 /** Like Pillow, which assumes inverted inks, as Adobe writes them: 255 means none. */

@@ -46,10 +46,10 @@ interface Scoring {
   readonly masks: readonly Mask[]
   /**
    * For causal attention: how many keys precede the first row's key, as one number or as i32 that broadcasts
-   * to [batch, heads, rows, keys]. Undefined: rows see all keys.
+   * to [batch, heads, rows, keys]. Undefined: rows attend to all keys.
    */
   readonly before: number | Ref | undefined
-  /** How many keys a row of causal attention sees, including its own. Default: all. */
+  /** How many keys a row of causal attention attends to, including its own. Default: all. */
   readonly window?: number | undefined
 }
 
@@ -85,7 +85,7 @@ function repeated(ref: Ref, each: number): Ref {
   return { ...ref, view }
 }
 
-/** Softmax of the scores [batch, shared, each, rows, keys]. A row that sees no key has weights of 0. */
+/** Softmax of the scores [batch, shared, each, rows, keys]. A row that attends to no key has weights of 0. */
 function softmaxOf(lowering: Lowering, node: Node, scores: Ref, scoring: Scoring): Ref {
   const { scale, cap, masks, before, window } = scoring
   const dims = dimsOf(scores)

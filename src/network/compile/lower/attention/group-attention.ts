@@ -13,7 +13,7 @@ import { map } from '../lowering/loops.ts'
 import type { Lowering } from '../lowering/lowering.ts'
 import { misfit } from '../lowering/misfit.ts'
 import { attended, headsOf, leave, swapped } from './attention.ts'
-import { positionsOf, turned, turnsAt } from './rotary.ts'
+import { positionsOf, rotatedHeads, tableRowsAt } from './rotary.ts'
 
 /** The rows that a step adds to each sequence's state. */
 interface Step {
@@ -98,18 +98,18 @@ function rotation(lowering: Lowering, node: Node, { batch, rows, before }: Step)
     ? positionsOf(lowering, node, { batch, rows, positions: QKV.positions })
     : places()
   const tables = [QKV.cos, QKV.sin].map((table) =>
-    turnsAt(lowering, node, lowering.values.ref(node, node.inputs[table] ?? ''), positions),
+    tableRowsAt(lowering, node, lowering.values.ref(node, node.inputs[table] ?? ''), positions),
   ) as [Ref, Ref]
   const half = dimsOf(tables[0])[3]!
   const isInterleaved = flagOf(node, 'rotary_interleaved')
   return (heads) => {
     const width = dimsOf(heads)[3]!
     if (2 * half > width) throw unfit(node, `tables with ${half} pairs do not fit heads of ${width}`)
-    return swapped(turned(lowering, node, swapped(heads), { tables, half, isInterleaved }))
+    return swapped(rotatedHeads(lowering, node, swapped(heads), { tables, half, isInterleaved }))
   }
 }
 
-/** The state with each sequence's new rows after its earlier ones, then zeros. */
+/** The state: each sequence's earlier rows, followed by its new ones and then zeros. */
 function joinedState(lowering: Lowering, node: Node, own: Ref, index: number, step: Step): Ref {
   const { batch, rows, total, before } = step
   const dims = dimsOf(own)
@@ -134,7 +134,7 @@ interface Joined extends Pick<Step, 'total'> {
   readonly before: Ref
 }
 
-/** The same, but each sequence has its own number of earlier rows. */
+/** The state if sequences have different numbers of earlier rows. */
 function gatheredState(lowering: Lowering, node: Node, { own, old, after, before, total }: Joined): Ref {
   const rows = dimsOf(own)[2]!
   const first = reshape(lowering, node, before, [after[0]!, 1, 1, 1])

@@ -31,7 +31,7 @@ function rotated({ cos, sin, positions }: Inputs): Handler {
     const stated = intOf(node, 'rotary_embedding_dim', 0) || 2 * half
     if (stated !== 2 * half || stated > width)
       throw unfit(node, `it rotates ${stated} of ${width} numbers with a table of ${half}`)
-    const made = turned(lowering, node, x, {
+    const made = rotatedHeads(lowering, node, x, {
       tables: tables as [Ref, Ref],
       half,
       isInterleaved: flagOf(node, 'interleaved'),
@@ -62,7 +62,7 @@ function turnsOf(lowering: Lowering, node: Node, table: number, turns: Turns): R
     const each = { ...all, view: spread(all.view, [batch, rows, dims.at(-1)!]) }
     return reshape(lowering, node, each, [batch, rows, 1, dims.at(-1)!])
   }
-  return turnsAt(lowering, node, all, positionsOf(lowering, node, turns))
+  return tableRowsAt(lowering, node, all, positionsOf(lowering, node, turns))
 }
 
 interface Turns {
@@ -84,7 +84,7 @@ export function positionsOf(lowering: Lowering, node: Node, { batch, rows, posit
 }
 
 /** The rows of a table at positions [batch, rows], as [batch, rows, 1, half]. */
-export function turnsAt(lowering: Lowering, node: Node, table: Ref, positions: Ref): Ref {
+export function tableRowsAt(lowering: Lowering, node: Node, table: Ref, positions: Ref): Ref {
   const made = gatherAlong(lowering, node, { data: table, axis: 0, indices: positions, name: node.name })
   return reshape(lowering, node, made, [...dimsOf(positions), 1, dimsOf(table).at(-1)!])
 }
@@ -97,7 +97,7 @@ interface Rotation {
 }
 
 /** Rotates x [batch, rows, heads, width]. */
-export function turned(lowering: Lowering, node: Node, x: Ref, rotation: Rotation): Ref {
+export function rotatedHeads(lowering: Lowering, node: Node, x: Ref, rotation: Rotation): Ref {
   const { tables, half, isInterleaved } = rotation
   const dims = dimsOf(x)
   const part = (of: Ref['view'], second: boolean) =>

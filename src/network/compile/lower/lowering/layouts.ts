@@ -10,6 +10,7 @@ import {
   refTo,
   turnedRef,
   unturned,
+  type Value,
 } from '../../loops/loops.ts'
 import { number } from '../../loops/tree.ts'
 import { reshaped, sliced, type View, whole } from '../../loops/view.ts'
@@ -36,8 +37,8 @@ export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly
 }
 
 /**
- * The value padded with one number; `around` gives the padding before and after each axis. Keeps the order
- * of the input's axes in memory.
+ * The value padded with one number; `around` gives the padding before and after each axis. `perm`: the order
+ * of its axes in memory. Default: that of the input.
  */
 export function padded(
   lowering: Lowering,
@@ -45,8 +46,8 @@ export function padded(
   ref: Ref,
   around: readonly (readonly [number, number])[],
   fill: number,
+  perm = orderFor(lowering, [ref], dimsOf(ref)),
 ): Ref {
-  const perm = orderFor(lowering, [ref], dimsOf(ref))
   if (perm === undefined) return border(lowering, node, ref, around, fill)
   const turned = perm.map((axis) => around[axis]!)
   return unturned(border(lowering, node, turnedRef(ref, perm), turned, fill), perm)
@@ -85,8 +86,8 @@ function border(
 }
 
 /**
- * Concatenates parts along an axis. Each is written directly to its place by the loop that computes it, if
- * that is legal.
+ * Concatenates parts along an axis, in the order in which the largest part's axes are in memory. Each is
+ * written directly to its place by the loop that computes it, if that is legal.
  */
 export function joined(
   lowering: Lowering,
@@ -95,6 +96,14 @@ export function joined(
   parts: readonly Ref[],
   axis: number,
 ): Ref {
+  const largest = parts.reduce((most, part) => (countOf(dimsOf(part)) > countOf(dimsOf(most)) ? part : most))
+  const perm = orderFor(lowering, [largest], dimsOf(largest))
+  if (perm === undefined) return sideBySide(lowering, node, name, parts, axis)
+  const turned = parts.map((part) => turnedRef(part, perm))
+  return unturned(sideBySide(lowering, node, name, turned, perm.indexOf(axis)), perm)
+}
+
+function sideBySide(lowering: Lowering, node: Node, name: string, parts: readonly Ref[], axis: number): Ref {
   const [first] = parts as [Ref]
   const count = parts.reduce((sum, part) => sum + dimsOf(part)[axis]!, 0)
   const out = lowering.values.make(name, first.value.kind, dimsOf(first).with(axis, count))
@@ -103,10 +112,14 @@ export function joined(
     const size = dimsOf(part)[axis]!
     const at = sliced(whole(out.dims), axis, from, size)
     from += size
-    if (size > 0)
-      lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, ...inOwnSpace(part, at) })
+    if (size > 0) placed(lowering, node, out, part, at)
   }
   return refTo(out)
+}
+
+/** Writes a reference to a part of a value, in the loop that computes it if that is legal. */
+export function placed(lowering: Lowering, node: Node, out: Value, part: Ref, at: View): void {
+  lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, ...inOwnSpace(part, at) })
 }
 
 /** A value that is placed as a whole keeps its own dims, which are those of the loop that computes it. */

@@ -4,6 +4,7 @@ import { intsOf } from '../../../onnx/ir/operator.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
 import {
   dimsOf,
+  type GivenConstant,
   isAll,
   type Mapping,
   type Ref,
@@ -73,12 +74,15 @@ export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   const { given } = ref.value
   const dims = dimsOf(ref)
   const isFew = countOf(dims) <= countOf(ref.value.dims)
-  if (given !== undefined && 'constant' in given && isFew && !given.codes && !given.view && !given.packing) {
-    const laid = { constant: given.constant, view: ref.view }
+  if (given !== undefined && 'constant' in given && isFew && mayView(given)) {
+    const laid = { constant: given.constant, codes: given.codes, view: ref.view }
     return refTo({ ...ref.value, id: lowering.values.nextId(), dims, given: laid })
   }
   return moved(lowering, node, ref)
 }
+
+const mayView = ({ codes, view, packing }: GivenConstant): boolean =>
+  view === undefined && packing === undefined && (codes === undefined || !('block' in codes))
 
 /** The elements in row-major order, copied by a loop. */
 export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
@@ -86,8 +90,8 @@ export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
 }
 
 /**
- * A new value with a view for a product's output, [..., m, n]; its axes are stored in the order that the
- * only reader of `name` asks for.
+ * A new value with a view for a product's output, [..., m, n]; its axes are stored in the order that the only
+ * reader of `name` requires.
  */
 export function orderedValue(
   lowering: Lowering,
@@ -108,8 +112,8 @@ export function orderFor(
 }
 
 /**
- * The order of axes that the only reader, a transposition, wants for a value. Undefined if there is no such
- * reader or if the last axis would move, because rows are written as vectors.
+ * The order of axes that the only reader, a transposition, requires for a value. Undefined if there is no
+ * such reader or if the last axis would move, because rows are written as vectors.
  */
 function asked(lowering: Lowering, name: string, rank: number): readonly number[] | undefined {
   const readers = lowering.readers.get(name)

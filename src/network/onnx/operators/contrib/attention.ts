@@ -86,10 +86,10 @@ export function headCounts(node: Node): [heads: number, shared: number] {
   return [heads, shared]
 }
 
-/** Whether its state holds only the newest positions, which are all that its window covers. */
+/** Whether the node's state holds only the newest positions, which are all that its window covers. */
 export const hasWindowedState = (node: Node): boolean => intOf(node, 'sliding_window_cache', 0) !== 0
 
-/** The same for a node outside a decoder's step: its state and heads have no other constraints. */
+/** Like `headCounts`, for a node outside a decoder's step: its state and heads have no other constraints. */
 export function plainHeadCounts(node: Node): [heads: number, shared: number] {
   if (hasWindowedState(node)) throw unclaimed(node, 'its state holds only a window')
   if (hasInput(node, QKV.queryNorm) || hasInput(node, QKV.keyNorm))
@@ -99,7 +99,7 @@ export function plainHeadCounts(node: Node): [heads: number, shared: number] {
 
 const OTHER_FORMS: readonly { readonly is: (node: Node) => boolean; readonly why: string }[] = [
   {
-    // Below 0, it counts as omitted.
+    // A value below 0 means that the attribute is omitted.
     is: (node) => intOf(node, 'smooth_softmax', 0) > 0 || hasInput(node, QKV.sinks),
     why: 'its softmax has a sink for each head (smooth_softmax, head_sink), which is not supported',
   },

@@ -131,7 +131,7 @@ export const BLOCKS: readonly Operator[] = [matMulNBits, matMulBnb4, gatherBlock
 
 const BYTES = ['i8', 'u8'] as const
 
-/** A gets a single scale and zero point. */
+/** A has a single scale and zero point. */
 const dynamicQuantizeMatMul: Operator = defineContrib({
   name: 'DynamicQuantizeMatMul',
   inputs: [3, 5],
@@ -152,23 +152,28 @@ const fusedMatMul: Operator = defineContrib({
   attributes: { alpha: 'float', transA: 'int', transB: 'int', transBatchA: 'int', transBatchB: 'int' },
   dtypes: [FLOATS],
   infer: ({ node, inputs: [a, b] }) => [
-    inferProduct(node, typeTurned(a, turns(node, 'A')), typeTurned(b, turns(node, 'B')), a?.dtype),
+    inferProduct(
+      node,
+      typeTransposed(a, transposes(node, 'A')),
+      typeTransposed(b, transposes(node, 'B')),
+      a?.dtype,
+    ),
   ],
 })
 
-export function turns(node: Node, side: 'A' | 'B'): boolean {
+export function transposes(node: Node, side: 'A' | 'B'): boolean {
   if (flagOf(node, `transBatch${side}`)) throw unclaimed(node, 'it transposes its batch axes')
   return flagOf(node, `trans${side}`)
 }
 
 /** Swaps the last two axes. A vector is unchanged. */
-export const dimsTurned = <D extends Dim>(dims: readonly D[]): D[] => [
+export const dimsTransposed = <D extends Dim>(dims: readonly D[]): D[] => [
   ...dims.slice(0, -2),
   ...dims.slice(-2).toReversed(),
 ]
 
-const typeTurned = (type: Type | undefined, isTurned: boolean): Type | undefined =>
-  isTurned && type?.dims ? { dtype: type.dtype, dims: dimsTurned(type.dims) } : type
+const typeTransposed = (type: Type | undefined, isTransposed: boolean): Type | undefined =>
+  isTransposed && type?.dims ? { dtype: type.dtype, dims: dimsTransposed(type.dims) } : type
 
 export const CONTRIB_PRODUCTS: readonly Operator[] = [
   dynamicQuantizeMatMul,

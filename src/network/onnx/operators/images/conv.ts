@@ -116,7 +116,10 @@ const convInteger: Operator = define({
   infer: (context) => inferConv(context, 'i32'),
 })
 
-/** Inputs: x, its scale and zero point, the filters and theirs, the output's, and an i32 bias. */
+/**
+ * Inputs: x with its scale and zero point, the filters with theirs, the output's scale and zero point, and an
+ * i32 bias.
+ */
 const qLinearConv: Operator = define({
   ...FILTERED,
   name: 'QLinearConv',

@@ -124,7 +124,7 @@ export function cubic(x: number, a: number): number {
  * Along one axis, each output position is a weighted sum of input positions, given by `index[tap][position]`
  * and `weight[tap][position]`.
  */
-export interface Taps {
+interface Taps {
   readonly index: readonly Int32Array[]
   readonly weight: readonly Float64Array[]
 }

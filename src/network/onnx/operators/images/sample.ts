@@ -1,4 +1,5 @@
-// Operators that read images at other places: grids, crops, blocks, and what pooling dropped.
+// Operators that move elements of images: grid sampling, crops, overlapping blocks, and the inverse of
+// pooling.
 import type { Dim } from '../../ir/dims.ts'
 import type { Type } from '../../ir/graph.ts'
 import { define, type Inference, intsOf, type Operator, sameType } from '../../ir/operator.ts'

@@ -1,4 +1,5 @@
-// Handlers of embeddings and rows: rows of a table by id, or selecting the rows whose logits are needed.
+// Handlers of embeddings and rows: they look up rows of a table by id, or select the rows whose logits are
+// needed.
 
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
@@ -133,11 +134,11 @@ function embedTokens(t: Translator, node: Node, index: number): Value {
  */
 export function embedCodes(
   t: Translator,
-  parts: Omit<CodeMatrix, 'isTurned' | 'block'>,
+  parts: Omit<CodeMatrix, 'isTransposed' | 'block'>,
   from?: number,
 ): Value {
   const name = from === undefined ? TOKENS : nameOf(from)
-  const table = t.weights.codes({ ...parts, isTurned: true, block: 0 }, name)
+  const table = t.weights.codes({ ...parts, isTransposed: true, block: 0 }, name)
   return from === undefined ? t.b.embed('embed', table.weight) : embedPositions(t, table, from)
 }
 

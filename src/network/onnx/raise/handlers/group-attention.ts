@@ -63,7 +63,7 @@ export const groupQueryAttention: Handler = async (t, node) => {
   return true
 }
 
-/** The narrower of its own window and its mask's window. 0 if there is none. */
+/** The narrower of the node's own window and its mask's window. 0 if there is none. */
 async function windowOf(t: Translator, node: Node, heads: number): Promise<number> {
   const stated = intOf(node, 'local_window_size', -1)
   if (stated !== -1 && stated <= 0)
@@ -79,7 +79,7 @@ async function checkForm(t: Translator, node: Node): Promise<void> {
   for (const index of [PAST_KEY, PAST_VALUE]) {
     if (t.meanings.read(node, index)?.is !== 'state')
       throw unclaimed(node, `its input ${index} is not a state from the previous step`)
-    // Proofs assume that its length is the text's, which is not the case here.
+    // Proofs assume that the state is as long as the text, which is not the case here.
     if (hasWindowedState(node) && t.readersOf(node.inputs[index]!).length > 1)
       throw unclaimed(node, `other nodes read its state ${node.inputs[index]}, which only holds a window`)
   }

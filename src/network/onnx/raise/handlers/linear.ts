@@ -62,7 +62,7 @@ export const dequantize: Handler = (t, node) => {
     t.meanings.setRows(node, 0, embedCodes(t, { name, codes, scales, zeros }, input.from))
     return true
   }
-  const isTransposed = view?.isTurned === true
+  const isTransposed = view?.isTransposed === true
   const stated = intOf(node, 'axis', DEFAULT_AXIS)
   const isFirst = stated === 0 || stated === -2
   const axis = isFirst === isTransposed ? 1 : 0
@@ -112,7 +112,7 @@ async function multiplyTable(t: Translator, node: Node): Promise<boolean> {
   return true
 }
 
-/** Undefined if it is not a single constant. */
+/** The zero point; undefined if it is not a single constant. */
 const zeroOf = (t: Translator, node: Node, index: number): number | undefined =>
   hasInput(node, index) ? t.types.scalar(node, index) : 0
 
@@ -193,7 +193,7 @@ function bytesOf(
 ): CodeMatrix {
   const codes = t.weights.constant(node, 1)
   if (codes.dims.length !== 2) throw unclaimed(node, `it multiplies by codes of shape [${codes.dims}]`)
-  return { name: node.inputs[1]!, codes, isTurned: false, scales, zeros, block: 0 }
+  return { name: node.inputs[1]!, codes, isTransposed: false, scales, zeros, block: 0 }
 }
 
 const dividedBy = (tensor: Tensor, divisor: number): Tensor =>
@@ -229,11 +229,11 @@ const JOINED: ReadonlyMap<string, number> = new Map(
 const nameFor = (t: Translator, node: Node): string | undefined =>
   t.tail.isLogits(node) ? OUTPUT : undefined
 
-/** The constant on the right: [k, n], or [n, k] if `isTurned`; undefined if it is not a constant. */
-function rightOf(t: Translator, node: Node, isTurned: boolean): Matrix | undefined {
+/** The constant on the right: [k, n], or [n, k] if `isTransposed`; undefined if it is not a constant. */
+function rightOf(t: Translator, node: Node, isTransposed: boolean): Matrix | undefined {
   const right = t.meanings.read(node, 1)
-  if (right?.is === 'constant') return t.weights.float(node, 1, isTurned, nameFor(t, node))
-  return right?.is === 'matrix' ? t.weights.stored(node, right, isTurned, nameFor(t, node)) : undefined
+  if (right?.is === 'constant') return t.weights.float(node, 1, isTransposed, nameFor(t, node))
+  return right?.is === 'matrix' ? t.weights.stored(node, right, isTransposed, nameFor(t, node)) : undefined
 }
 
 /** A product with a constant on the right. */

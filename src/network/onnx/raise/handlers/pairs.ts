@@ -26,7 +26,7 @@ function set(
 /** All but the last `count` axes, as text. */
 const before = (dims: readonly Dim[] | undefined, count: number): string => `${dims?.slice(0, -count)}`
 
-/** [.., numbers] to [.., pairs, 2], or rotated pairs back. */
+/** Reshapes [.., numbers] to [.., pairs, 2], or rotated pairs back to numbers. */
 export const reshape: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   const from = t.types.get(node.inputs[0] ?? '')?.dims
@@ -60,7 +60,7 @@ export const slice: Handler = (t, node) => {
   return isPairs && set(t, node, 0, part, { isSecond: cut.from === 1, isApart: false })
 }
 
-/** Both columns of the pairs. */
+/** Splits pairs into their two columns. */
 export const split: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs' || node.outputs.length !== 2) return false
@@ -70,7 +70,7 @@ export const split: Handler = (t, node) => {
   return [false, true].every((isSecond, output) => set(t, node, output, input, { isSecond, isApart: true }))
 }
 
-/** One column of the pairs, by index. */
+/** Selects one column of the pairs by index. */
 export const pick: Handler = (t, node) => {
   const input = t.meanings.read(node, 0)
   if (input?.is !== 'pairs') return false
@@ -81,7 +81,7 @@ export const pick: Handler = (t, node) => {
   return isOne && set(t, node, 0, input, { isSecond: index === 1, isApart })
 }
 
-/** An axis of size one after the numbers. `isApart`: whether it exists afterwards. */
+/** Inserts or removes an axis of size one after the numbers. `isApart`: whether it exists afterwards. */
 const atEnd =
   (isApart: boolean): Handler =>
   (t, node) => {
@@ -96,7 +96,7 @@ const atEnd =
 export const apart: Handler = atEnd(true)
 export const together: Handler = atEnd(false)
 
-/** (-second, first) of each pair. */
+/** Turns each pair into (-second, first). */
 export const concat: Handler = (t, node) => {
   const first = t.meanings.read(node, 0)
   const second = t.meanings.read(node, 1)

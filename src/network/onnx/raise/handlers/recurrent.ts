@@ -204,7 +204,7 @@ export const relay: Handler = (t, node) => {
   )
 }
 
-/** An index along an axis on which no factor depends. */
+/** Selects by index along an axis on which no factor depends. */
 export const pick: Handler = (t, node) => {
   const value = lifted(t, node, 0)
   const to = t.types.dims(node)
@@ -269,7 +269,7 @@ function part(
   return newest
 }
 
-/** The step's own input after the state's newest ones. */
+/** Appends the step's own input to the state's newest inputs. */
 export const concat = binary((t, node, left, right) => {
   const past = onlyFactor(left)
   const own = onlyFactor(right)
@@ -296,7 +296,7 @@ function joined(
   return factorTerms({ of: 'joined', state: state.name, value, columns }, axes, 3)
 }
 
-/** Columns of a state [batch, channels, columns]. */
+/** Number of columns of a state [batch, channels, columns]. */
 export function columnsOf(t: Translator, state: string): number {
   const size = t.types.get(state)?.dims?.[2]
   return typeof size === 'number' ? size : 0

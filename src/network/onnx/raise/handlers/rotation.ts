@@ -257,7 +257,10 @@ export const negate: Handler = (t, node) => {
   return true
 }
 
-/** (-second half, first half); a head's unrotated numbers; or a state before the tokens. */
+/**
+ * Concatenates a negated second half and a first half, rotated and unrotated numbers of a head, or a state
+ * and the step's tokens.
+ */
 export const concat: Handler = (t, node) => {
   const first = t.meanings.read(node, 0)
   const second = t.meanings.read(node, 1)
@@ -295,7 +298,7 @@ function turn(t: Translator, node: Node, first: HeadPart, second: HeadPart): boo
   return isTurn
 }
 
-/** Rotated numbers, and the remaining ones after them. */
+/** Rotated numbers, followed by the rest of the head. */
 function complete(t: Translator, node: Node, { of, from, rope }: RotatedPart, rest: HeadPart): boolean {
   const isRest = rest.of === of && rest.sign === 1 && rest.from === from + rope.dims
   const heads = isRest && joinsNumbers(node, of) ? narrowed(t, node, of, from, rest.to) : undefined

@@ -47,7 +47,7 @@ function scaledBy(t: Translator, node: Node, index: number, by: number | undefin
   return true
 }
 
-/** A soft cap: a number times tanh of scores over it. */
+/** A soft cap: cap * tanh(scores / cap). */
 export const capScores: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || scores.mask !== undefined || scores.isSoft) return false
@@ -82,7 +82,7 @@ export const chooseByMask: Handler = (t, node) => {
   return false
 }
 
-/** Tests for NaN among the weights of attention, which occurs if a row sees nothing. */
+/** Tests for NaN among the weights of attention, which occurs if a row attends to nothing. */
 export const findGaps: Handler = (t, node) => {
   const scores = t.meanings.read(node, 0)
   if (scores?.is !== 'scores' || !scores.isSoft) return false
@@ -90,7 +90,9 @@ export const findGaps: Handler = (t, node) => {
   return true
 }
 
-/** Replaces NaN with zeros. With a proven mask, each row sees at least itself, so there is no such row. */
+/**
+ * Replaces NaN with zeros. With a proven mask, each row attends at least to itself, so there is no such row.
+ */
 export const fillGaps: Handler = (t, node) => {
   const gaps = t.meanings.read(node, 0)
   const scores = t.meanings.read(node, 2)

@@ -1,4 +1,4 @@
-// Makes the norm that a chain of primitive operators, or a single operator, stands for.
+// Creates the norm that a chain of primitive operators, or a single operator, represents.
 import type { GraphBuilder } from '../../../../core/graph/builder.ts'
 import type { Value, WeightRef } from '../../../../core/graph/ir.ts'
 import { unclaimed } from '../../ir/operator.ts'

@@ -92,7 +92,7 @@ export function outputsOfStates(states: readonly Input[], outputs: readonly stri
   )
 }
 
-/** Recurrent states are [batch, channels, n]; keys and values have another axis. */
+/** Recurrent states are [batch, channels, n]; keys and values have a fourth axis. */
 export const isRecurrentState = ({ type }: Input): boolean => type?.dims?.length === 3
 
 const isPresent = (made: Meaning | undefined, keys: Meaning): boolean =>

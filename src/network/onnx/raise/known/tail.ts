@@ -57,7 +57,7 @@ const NORMS: ReadonlySet<string> = new Set([
   'SkipSimplifiedLayerNormalization',
   'SkipLayerNormalization',
 ])
-/** Operators that process each row by itself, between the last norm and the logits. */
+/** Operators that process each row independently, between the last norm and the logits. */
 const ROW_WISE: ReadonlySet<string> = new Set([
   'MatMul',
   'MatMulNBits',
@@ -81,7 +81,7 @@ const ROW_WISE: ReadonlySet<string> = new Set([
   'Unsqueeze',
 ])
 
-/** The maximum distance from the weight of a norm in primitive operators to its mean. */
+/** The maximum number of nodes between the weight of a norm in primitive operators and its mean. */
 const NORM_STEPS = 7
 const NORM_OPS: ReadonlySet<string> = new Set([
   'Mul',

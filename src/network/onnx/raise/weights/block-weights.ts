@@ -1,9 +1,9 @@
 // Block-quantised weights, as stored by MatMulNBits and GatherBlockQuantized. They are read as rows of Q4_0,
 // Q4_1, Q8_0 or F32.
 //
-//   codes [n][k / block][block * bits / 8], byte j with 4 bits: code 2j | code (2j + 1) << 4; with 2 bits
-// likewise scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed like codes W = scale *
-// (code - zero point); the zero point is 2^(bits - 1) by default
+//   codes [n][k / block][block * bits / 8]: with 4 bits, byte j = code 2j | code (2j + 1) << 4
+//   scales [n][k / block]; zero points [n][ceil(k / block * bits / 8)], packed like codes
+//   W = scale * (code - zero point); the zero point is 2^(bits - 1) by default
 //   Q4_0, Q4_1: byte j of 32 inputs = code j | code (j + 16) << 4 (src/core/formats/dtypes.ts)
 import { readInto, release } from '../../../../core/base/bytes.ts'
 import { floatsToHalves, floatToHalf, halfTable } from '../../../../core/base/half.ts'

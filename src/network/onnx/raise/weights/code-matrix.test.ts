@@ -37,7 +37,7 @@ test.each([
     const parts = block === 0 ? 1 : K / block
     const count = spread === 'one' ? 1 : N * parts
     const [low, high] = RANGES[dtype]!
-    for (const isTurned of [false, true]) {
+    for (const isTransposed of [false, true]) {
       const next = randomFrom(7)
       const whole = () => low + Math.floor(next() * (high - low + 1))
       const codes = Array.from({ length: N * K }, whole)
@@ -46,12 +46,12 @@ test.each([
       const scales = Array.from({ length: count }, () => halfToFloat(floatToHalf(0.001 + next() / 100)))
       const middle = (high + low + 1) / 2
       const used = zeroPoints === 'each' ? zeros : zeros.map(() => (zeroPoints === 'middle' ? middle : 0))
-      const dims = (width: number) => (count === 1 ? [] : isTurned ? [N, width] : [width, N])
+      const dims = (width: number) => (count === 1 ? [] : isTransposed ? [N, width] : [width, N])
       const asZeros = { dtype, dims: dims(parts), data: Int16Array.from(used) } as Constant
       const tensor = codeTensor('model.onnx', 'w', {
         name: 'w',
-        codes: storedNumbers(dtype, isTurned ? [N, K] : [K, N], codes),
-        isTurned,
+        codes: storedNumbers(dtype, isTransposed ? [N, K] : [K, N], codes),
+        isTransposed,
         block,
         scales: storedNumbers('f32', dims(parts), scales),
         zeros: zeroPoints === 'none' ? undefined : asZeros,
@@ -59,8 +59,8 @@ test.each([
       expect(tensor).toMatchObject({ dtype: form, shape: [N, K] })
       const due = (line: number, place: number) => {
         const part = block === 0 ? 0 : Math.floor(place / block)
-        const at = count === 1 ? 0 : isTurned ? line * parts + part : part * N + line
-        return scales[at]! * (codes[isTurned ? line * K + place : place * N + line]! - used[at]!)
+        const at = count === 1 ? 0 : isTransposed ? line * parts + part : part * N + line
+        return scales[at]! * (codes[isTransposed ? line * K + place : place * N + line]! - used[at]!)
       }
       for (const [first, end] of [
         [0, N],
@@ -79,6 +79,6 @@ test.each([
 test('scales that do not match the outputs are rejected, naming them', () => {
   const codes = storedNumbers('i8', [K, N], Array(N * K).fill(1))
   const scales = storedNumbers('f32', [K], Array(K).fill(1))
-  const matrix = { name: 'w', codes, isTurned: false, scales, block: 0 }
+  const matrix = { name: 'w', codes, isTransposed: false, scales, block: 0 }
   expect(() => codeTensor('model.onnx', 'w', matrix)).toThrow(/w has 64 scales, but 6 outputs need 6/)
 })

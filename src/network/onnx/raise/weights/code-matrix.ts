@@ -2,20 +2,20 @@
 // Q8_0, Q4_0, Q4_1 or F32 are computed while they are read.
 //
 //   W = scale * (code - zero point)
-// codes [k][n], or [n][k] if `isTurned`; scales [1], [n], or [k / block][n], transposed like the codes
+//   codes [k][n], or [n][k] if `isTransposed`; scales [1], [n], or [k / block][n], transposed like the codes
 import { readInto, release } from '../../../../core/base/bytes.ts'
 import { floatToHalf, halfTable } from '../../../../core/base/half.ts'
 import type { DType as StoredDType, TensorInfo } from '../../../../core/formats/tensors.ts'
 import { type Constant, isStored } from '../../ir/graph.ts'
 import { BITS, bfloat16Of, countOf, type DType, numbersOf } from '../../ir/tensor.ts'
-import { asHalvesAndFloats, computed, turnedRows, unread } from './matrices.ts'
+import { asHalvesAndFloats, computed, transposedRows, unread } from './matrices.ts'
 
 interface LineShape {
   readonly n: number
   /** Number of elements per line. */
   readonly width: number
   /** Lines are contiguous: the constant is [n, width]. */
-  readonly isTurned: boolean
+  readonly isTransposed: boolean
 }
 
 type Numbers = Int8Array | Uint8Array | Float32Array
@@ -23,7 +23,7 @@ type Numbers = Int8Array | Uint8Array | Float32Array
 /** Reads lines [first, end) as [end - first][width], in an array of its own. Request them in order. */
 function lineReader(
   constant: Constant,
-  { n, width, isTurned }: LineShape,
+  { n, width, isTransposed }: LineShape,
 ): (first: number, end: number, signal?: AbortSignal) => Promise<Numbers> {
   if (!isStored(constant)) {
     const all = numbersOf(constant)
@@ -31,14 +31,14 @@ function lineReader(
       Float32Array.from({ length: (end - first) * width }, (_, at) => {
         const line = first + Math.floor(at / width)
         const place = at % width
-        return all[isTurned ? line * width + place : place * n + line]!
+        return all[isTransposed ? line * width + place : place * n + line]!
       })
   }
   const { dtype, source, offset } = constant
-  if (BITS[dtype] === 4) return nibbleReader(constant, { n, width, isTurned })
+  if (BITS[dtype] === 4) return nibbleReader(constant, { n, width, isTransposed })
   const size = (BITS[dtype] / 8) as 1 | 2 | 4
-  if (!isTurned) {
-    const rows = turnedRows({ source, offset, shape: [width, n] }, size)
+  if (!isTransposed) {
+    const rows = transposedRows({ source, offset, shape: [width, n] }, size)
     return async (...range) => numbersFrom(dtype, await rows(...range))
   }
   return async (first, end, signal) => {
@@ -51,14 +51,14 @@ function lineReader(
 /** The reader for 4 bits. Two codes share a byte, the first in the low half, regardless of where rows end. */
 function nibbleReader(
   { dtype, source, offset }: Extract<Constant, { source: unknown }>,
-  { n, width, isTurned }: LineShape,
+  { n, width, isTransposed }: LineShape,
 ): ReturnType<typeof lineReader> {
   const numberOf = (byte: number, isHigh: number): number => {
     const nibble = (byte >> (4 * isHigh)) & 15
     return dtype === 'i4' && nibble > 7 ? nibble - 16 : nibble
   }
-  if (!isTurned && n % 2 === 0) {
-    const pairs = turnedRows({ source, offset, shape: [width, n / 2] }, 1)
+  if (!isTransposed && n % 2 === 0) {
+    const pairs = transposedRows({ source, offset, shape: [width, n / 2] }, 1)
     return async (first, end, signal) => {
       const begin = first >> 1
       const bytes = await pairs(begin, (end + 1) >> 1, signal)
@@ -72,9 +72,9 @@ function nibbleReader(
       return out
     }
   }
-  const [perLine, perPlace] = isTurned ? [width, 1] : [1, n]
+  const [perLine, perPlace] = isTransposed ? [width, 1] : [1, n]
   return async (first, end, signal) => {
-    const [from, to] = isTurned ? [first * width, end * width] : [0, n * width]
+    const [from, to] = isTransposed ? [first * width, end * width] : [0, n * width]
     const begin = from >> 1
     const bytes = await source.read(offset + begin, ((to + 1) >> 1) - begin, signal)
     const out = new Int8Array((end - first) * width)
@@ -132,7 +132,7 @@ export interface CodeMatrix {
   readonly name: string
   readonly codes: Constant
   /** Codes are [n, k], one row per output. */
-  readonly isTurned: boolean
+  readonly isTransposed: boolean
   readonly scales: Constant
   /** Default: 0. */
   readonly zeros?: Constant | undefined
@@ -145,9 +145,9 @@ const MIDDLE = { i8: 0, u8: 128, i4: 0, u4: 8 } as const
 type CodeType = keyof typeof MIDDLE
 
 /** [n, k] */
-export function sizesOf({ codes: { dims }, isTurned }: CodeMatrix): readonly [number, number] {
+export function sizesOf({ codes: { dims }, isTransposed }: CodeMatrix): readonly [number, number] {
   const [first = 0, second = 0] = dims
-  return isTurned ? [first, second] : [second, first]
+  return isTransposed ? [first, second] : [second, first]
 }
 
 /**
@@ -156,7 +156,7 @@ export function sizesOf({ codes: { dims }, isTurned }: CodeMatrix): readonly [nu
  * stores in 8 bits. Throws `unsupported` for other dtypes and other layouts of scales.
  */
 export function codeTensor(file: string, name: string, matrix: CodeMatrix): TensorInfo {
-  const { codes, scales, zeros, block, isTurned } = matrix
+  const { codes, scales, zeros, block, isTransposed } = matrix
   const [n, k] = sizesOf(matrix)
   if (!(codes.dtype in MIDDLE))
     throw unread(file, name, `has codes of ${codes.dtype}; only 4 and 8 bits are supported`)
@@ -175,7 +175,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
   const isWhole = k % GROUP === 0 && block % GROUP === 0
   const holds = isWhole && (isMiddle || (isFour && dtype === 'u4'))
   const form: StoredDType = !holds ? 'F32' : !isFour ? 'Q8_0' : isMiddle ? 'Q4_0' : 'Q4_1'
-  const shape = { n, isTurned }
+  const shape = { n, isTransposed }
   const readCodes = lineReader(codes, { ...shape, width: k })
   const readScales = spreadReader(scales, parts, shape)
   const readZeros = zeros && spreadReader(zeros, parts, shape)
@@ -206,7 +206,7 @@ export function codeTensor(file: string, name: string, matrix: CodeMatrix): Tens
 function spreadReader(
   constant: Constant,
   parts: number,
-  shape: { readonly n: number; readonly isTurned: boolean },
+  shape: { readonly n: number; readonly isTransposed: boolean },
 ): ReturnType<typeof lineReader> {
   if (countOf(constant.dims) > 1) return lineReader(constant, { ...shape, width: parts })
   const readOne = lineReader(constant, { ...shape, n: 1, width: 1 })

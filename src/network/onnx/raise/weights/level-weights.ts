@@ -1,8 +1,8 @@
 // 4-bit weights whose codes are indices of levels, as stored by MatMulBnb4 (FP4, NF4). They are read as rows
 // of F32.
 //
-// codes: rows [n][k], contiguous, two in a byte, the first in the upper half
-// scales [n * k / block]; blocks may span rows
+//   codes: rows [n][k], contiguous, two in a byte, the first in the upper half
+//   scales [n * k / block]; blocks may span rows
 //   W = scale * level of the code
 import { release } from '../../../../core/base/bytes.ts'
 import type { TensorInfo } from '../../../../core/formats/tensors.ts'

@@ -1,7 +1,7 @@
 // Matrices. In: matrices stored by columns. Out: their rows, in and out of order, with each byte read once.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../../core/base/bytes.ts'
-import { transposed, turnedRows } from './matrices.ts'
+import { transposed, transposedRows } from './matrices.ts'
 
 const K = 70
 const N = 150
@@ -37,7 +37,7 @@ const bytesOf = ({ buffer, byteOffset, byteLength }: ArrayBufferView) =>
 
 test.each([1, 2, 4] as const)('rows of %i-byte elements come in order, each byte read once', async (size) => {
   const { stored, rows, bytesRead } = matrix(size)
-  const read = turnedRows(stored, size)
+  const read = transposedRows(stored, size)
   for (const [first, end] of [
     [0, 32],
     [32, 64],
@@ -50,7 +50,7 @@ test.each([1, 2, 4] as const)('rows of %i-byte elements come in order, each byte
 
 test('rows requested again or concurrently are the same', async () => {
   const { stored, rows } = matrix(2)
-  const read = turnedRows(stored, 2)
+  const read = transposedRows(stored, 2)
   const ranges = [
     [64, 96],
     [0, 32],
@@ -63,7 +63,7 @@ test('rows requested again or concurrently are the same', async () => {
 
 test('the next rows may be requested before the first have arrived', async () => {
   const { stored, rows, bytesRead } = matrix(4)
-  const read = turnedRows(stored, 4)
+  const read = transposedRows(stored, 4)
   const found = await Promise.all([read(0, 64), read(64, N)])
   expect(found).toEqual([bytesOf(rows(0, 64)), bytesOf(rows(64, N))])
   expect(bytesRead()).toBe(K * N * 4)
@@ -71,7 +71,7 @@ test('the next rows may be requested before the first have arrived', async () =>
 
 test('rows stay valid when others are read and the block is freed', async () => {
   const { stored, rows } = matrix(1)
-  const read = turnedRows(stored, 1)
+  const read = transposedRows(stored, 1)
   const first = await read(0, 64)
   await read(64, N)
   first.fill(0)
@@ -82,7 +82,7 @@ test('after an error, the rows are read again', async () => {
   const { stored, rows } = matrix(1)
   let isBroken = true
   const { source } = stored
-  const read = turnedRows(
+  const read = transposedRows(
     {
       ...stored,
       source: {

@@ -153,7 +153,7 @@ type Stored = Pick<TensorInfo, 'source' | 'offset' | 'shape'>
  * first][k], in an array of its own. Request them in order, because data that is read ahead is held until the
  * last row.
  */
-export function turnedRows(
+export function transposedRows(
   matrix: Stored,
   size: 1 | 2 | 4,
 ): (first: number, end: number, signal?: AbortSignal) => Promise<Uint8Array> {
@@ -205,7 +205,7 @@ const inFours = (count: number): number => count - (count % 4)
 export function transposed(tensor: TensorInfo): TensorInfo {
   const [k = 0, n = 0] = tensor.shape
   const size = tensor.dtype === 'F32' ? 4 : 2
-  const bytesOf = turnedRows(tensor, size)
+  const bytesOf = transposedRows(tensor, size)
   const source = filledSource(tensor.source.name, n * k * size, async (target, offset, signal) => {
     const first = Math.floor(offset / size / k)
     const end = Math.ceil((offset + target.byteLength) / size / k)

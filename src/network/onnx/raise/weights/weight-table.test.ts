@@ -72,7 +72,7 @@ test.each([
   )
 })
 
-test('a vector read as a norm and as a bias with another size is rejected', () => {
+test('a vector read as a norm and as a bias with a different size is rejected', () => {
   const vector = tensorOf('f32', [8], Array<number>(8).fill(1))
   const weights = tableOf(new Map([['v', vector]]))
   const node: Node = { ...reading, inputs: ['x', 'v'] }

@@ -28,11 +28,11 @@ const weightNames = ({ weight, bias }: NodeOf<'linear'>): string[] =>
 
 /** A constant as some nodes read it; its bytes stay in the file, in order. */
 interface View {
-  /** The name of the constant whose bytes it has. */
+  /** The name of the constant whose bytes the view has. */
   readonly name: string
   readonly constant: Constant
   /** Whether it is transposed. */
-  readonly isTurned: boolean
+  readonly isTransposed: boolean
 }
 
 export class WeightTable {
@@ -59,11 +59,11 @@ export class WeightTable {
 
   /**
    * The constant of an input. Throws `unsupported` if the input is computed, or transposed and thus stored
-   * in another order.
+   * in a different order.
    */
   constant(node: Node, index: number): Constant {
-    const { constant, isTurned } = this.viewed(node, index)
-    if (!isTurned) return constant
+    const { constant, isTransposed } = this.viewed(node, index)
+    if (!isTransposed) return constant
     throw unclaimed(
       node,
       `its input ${index} is a transposed matrix, which only products and embeddings read`,
@@ -72,9 +72,9 @@ export class WeightTable {
 
   /** Type and shape of a constant input, as the node reads it. */
   typeOf(node: Node, index: number): Pick<Constant, 'dtype' | 'dims'> {
-    const { constant, isTurned } = this.viewed(node, index)
+    const { constant, isTransposed } = this.viewed(node, index)
     const { dtype, dims } = constant
-    return { dtype, dims: isTurned ? dims.toReversed() : dims }
+    return { dtype, dims: isTransposed ? dims.toReversed() : dims }
   }
 
   has(name: string | undefined): boolean {
@@ -99,7 +99,7 @@ export class WeightTable {
     const known = this.#views.get(name)
     if (known !== undefined) return known
     const constant = this.#graph.constants.get(name)
-    if (constant !== undefined) return { name, constant, isTurned: false }
+    if (constant !== undefined) return { name, constant, isTransposed: false }
     throw unclaimed(node, `its input ${index} is not a constant`)
   }
 
@@ -114,12 +114,12 @@ export class WeightTable {
     return numbersOf(this.small(node, index))
   }
 
-  /** A float matrix by which rows are multiplied. `stored` is [k, n], or [n, k] if `isTurned`. */
-  float(node: Node, index: number, isTurned: boolean, as?: string): Matrix {
-    const { name, constant, isTurned: isView } = this.viewed(node, index)
+  /** A float matrix by which rows are multiplied. `stored` is [k, n], or [n, k] if `isTransposed`. */
+  float(node: Node, index: number, isTransposed: boolean, as?: string): Matrix {
+    const { name, constant, isTransposed: isView } = this.viewed(node, index)
     const { dims } = constant
     if (dims.length !== 2) throw unclaimed(node, `it multiplies by ${name} of shape [${dims}]`)
-    const isRows = isTurned !== isView
+    const isRows = isTransposed !== isView
     const [n, k] = isRows ? [dims[0]!, dims[1]!] : [dims[1]!, dims[0]!]
     const made = this.#weight(
       `${this.#bytesOf(constant)} [${dims}] ${isRows}`,
@@ -162,12 +162,17 @@ export class WeightTable {
     return { weight: matrix(k, { [made]: n }), n }
   }
 
-  /** A quantised matrix that is read as [k, n], or [n, k] if `isTurned`. */
-  stored(node: Node, { parts, isTransposed, outputs }: StoredMatrix, isTurned: boolean, as?: string): Matrix {
-    const isRows = isTransposed !== isTurned
+  /** A quantised matrix that is read as [k, n], or [n, k] if `readsTransposed`. */
+  stored(
+    node: Node,
+    { parts, isTransposed, outputs }: StoredMatrix,
+    readsTransposed: boolean,
+    as?: string,
+  ): Matrix {
+    const isRows = isTransposed !== readsTransposed
     if (outputs !== undefined && outputs !== (isRows ? 0 : 1))
       throw unclaimed(node, `the scales of ${parts.name} are per input instead of per output`)
-    return this.codes({ ...parts, isTurned: isRows }, as)
+    return this.codes({ ...parts, isTransposed: isRows }, as)
   }
 
   /** A vector of `n` floats. */
@@ -207,7 +212,7 @@ export class WeightTable {
     return k === undefined ? vector({ [made]: channels }) : matrix(k, { [made]: channels })
   }
 
-  /** A weight made of the rows `runs` of another, in order. */
+  /** A weight made of some rows of another one, listed in `runs`, in order. */
   rowsOf({ parts: [whole], k, kind }: WeightRef, runs: StoredRuns, as?: string): WeightRef {
     const { name = '' } = whole ?? {}
     const tensor = this.#tensors.get(name)!
@@ -227,7 +232,7 @@ export class WeightTable {
     return kind === 'vector' ? vector({ [made]: n }) : matrix(k, { [made]: n })
   }
 
-  /** Weights that were split into others stay only if a node reads them as a whole. */
+  /** Weights that were split into others are kept only if a node reads them as a whole. */
   removeUnread({ nodes }: StepGraph): void {
     const read = new Set(nodes.flatMap((node) => (node.op === 'linear' ? weightNames(node) : [])))
     for (const name of this.#cut) if (!read.has(name)) this.#tensors.delete(name)
@@ -282,7 +287,7 @@ export class WeightTable {
 
 /** Undefined for a node that changes values. */
 function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View | undefined {
-  const { constant, isTurned } = view
+  const { constant, isTransposed } = view
   switch (node.op) {
     case 'Identity':
       return view
@@ -292,12 +297,14 @@ function viewOf(node: Node, view: View, dims: readonly Dim[] | undefined): View 
         : undefined
     case 'Transpose': {
       const perm = intsOf(node, 'perm', undefined) ?? [1, 0]
-      return constant.dims.length === 2 && `${perm}` === '1,0' ? { ...view, isTurned: !isTurned } : undefined
+      return constant.dims.length === 2 && `${perm}` === '1,0'
+        ? { ...view, isTransposed: !isTransposed }
+        : undefined
     }
     case 'Reshape': {
       const isKnown = dims?.every((size): size is number => typeof size === 'number')
       const shape = dims as readonly number[]
-      if (isTurned || isKnown !== true || countOf(shape) !== countOf(constant.dims)) return undefined
+      if (isTransposed || isKnown !== true || countOf(shape) !== countOf(constant.dims)) return undefined
       return { ...view, constant: { ...constant, dims: shape } }
     }
     default:

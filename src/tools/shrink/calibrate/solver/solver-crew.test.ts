@@ -134,7 +134,7 @@ describe('a crew', () => {
     await expect(crew.know('w', stats, {})).rejects.toThrow('enough')
   }, 60_000)
 
-  test('a thread that exits is an error with a next step', async () => {
+  test('a thread that exits causes an error with a next step', async () => {
     let lost: (error: Error) => void = () => undefined
     const crew = await crewOf({
       startSolver() {

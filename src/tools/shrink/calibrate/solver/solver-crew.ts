@@ -18,7 +18,7 @@ import {
 } from '../../matrix/factor.ts'
 import { joinSlabs, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
 import type { InputStats } from '../../matrix/hessian.ts'
-import { turned } from '../../matrix/targets.ts'
+import { transposedDrift } from '../../matrix/targets.ts'
 import { type GroupResult, groupBytes, solveGroup } from '../../prune/group-tasks.ts'
 import { inverseSlabs, invertRows } from '../../prune/inverse.ts'
 import type { GroupSteps } from '../../prune/prune-matrix.ts'
@@ -112,7 +112,7 @@ export class SolverCrew {
         await this.#multiply(value, dense)
         continue
       }
-      const known = { factor: value, drift: drift && turned(drift, k, dense) }
+      const known = { factor: value, drift: drift && transposedDrift(drift, k, dense) }
       const { dense: _, ...factor } = value
       await this.#all({ type: 'know', factor, drift: known.drift })
       return known

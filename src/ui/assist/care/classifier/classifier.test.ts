@@ -6,11 +6,12 @@ import { TRAINED } from './trained.ts'
 
 const { lexicon } = unpack(TRAINED)
 
-test('weights and a lexicon are the same after they were stored, in steps of 0.1', () => {
+test('weights and a lexicon are the same after they were stored, in steps of 0.1 and 0.5', () => {
   const weights = {
     biases: [-2, 0.1, 2.4],
     meanings: Array.from({ length: 3 * MEANINGS }, (_, index) => ((index % 9) - 4) / 10),
-    surfaces: Array.from({ length: SURFACES }, (_, index) => (index % 2 === 0 ? 99 : -99)),
+    surfaces: Array.from({ length: SURFACES }, (_, index) => [99, -99, 1.1][index % 3]!),
+    surfaceUnit: 1,
   }
   const keys = Array.from({ length: CONCEPTS }, (_, concept) =>
     concept === 3 ? new Set<number>() : new Set([stemKey('en', `stem${concept}`), 7 * concept]),
@@ -22,10 +23,9 @@ test('weights and a lexicon are the same after they were stored, in steps of 0.1
   })
   expect(stored.weights.biases[2]).toBeCloseTo(2.4, 6)
   expect(stored.weights.meanings[3 * MEANINGS - 1]).toBeCloseTo(weights.meanings.at(-1)!, 6)
-  expect([stored.weights.surfaces[0], stored.weights.surfaces[1]].map((value) => value?.toFixed(1))).toEqual([
-    '2.4',
-    '-2.4',
-  ])
+  const { surfaces, surfaceUnit } = stored.weights
+  expect(surfaces.length).toBe(SURFACES)
+  expect([0, 1, 2].map((index) => surfaces[index]! * surfaceUnit)).toEqual([2, -2, 1])
 })
 
 test.each([
@@ -40,7 +40,7 @@ test.each([
   expect(languageOf(text, lexicon)?.code).toBe(language)
 })
 
-test('a long run of words is read in a bounded number of passages', () => {
+test('a long run of words is split into a bounded number of passages', () => {
   const english = languageOf('the cat and the dog', lexicon)!
   const words = 800
   expect(passages('word '.repeat(words), english, lexicon).length).toBeLessThanOrEqual(words / 14 + 1)

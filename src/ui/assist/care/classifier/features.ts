@@ -1,10 +1,10 @@
 // What the classifier sees of a message. In: a folded text and the lexicon. Out: its language and the
 // features of each passage.
 //
-// The lexicon gives words of 19 languages a concept each, such as "take" or "too much", so that a combination
-// that was learnt in one language is known in all. Words outside of it count by their own letters.
+// The lexicon maps words of 19 languages to concepts, such as "take" or "too much", so that a combination
+// that was learnt in one language is recognized in all. Other words are represented by their letters.
 
-/** A language. `spaced` ones separate their words; in others a stem may be anywhere. */
+/** A language. `spaced`: it separates its words; otherwise a stem may match anywhere. */
 interface Written {
   readonly code: string
   readonly letters: RegExp
@@ -27,23 +27,27 @@ export const WRITTEN: readonly Written[] = [
   ...written('ko', /\p{Script=Hangul}/u, false),
 ]
 
-/** Words that only tell the language. */
+/** Words that only identify the language. */
 export const COMMON = 0
 /** The number of concepts, including `COMMON`. */
 export const CONCEPTS = 84
 /** Concepts, and unordered pairs of them. */
 export const MEANINGS = (CONCEPTS * (CONCEPTS + 1)) / 2
-/** Hashed words, pairs of words and parts of words. */
-export const SURFACES = 8192
+/** Hashed words, pairs of words and parts of words. Fewer would put words of need and others into one. */
+export const SURFACES = 65536
 
 const STEM_BITS = 24
 const LONGEST_STEM = 18
-/** Letters of a stem that count when languages are compared; longer ones may be chance. */
+/** Maximum letters of a stem that count when languages are compared; a longer match may be chance. */
 const MAX_CREDIT = 7
-/** Words of a passage; longer sentences are read in overlapping passages. */
+/** Maximum words of a passage; longer sentences are split into overlapping passages. */
 const PASSAGE = 28
 /** Characters that count as a word where words are not separated. */
 const JOINED_WORD = 2
+/** Lengths of the parts of words; parts include the spaces around a word, so that beginnings differ. */
+const PARTS = [3, 4, 5]
+/** Lengths of the runs of characters where words are not separated. */
+const RUNS = [1, 2, 3, 4]
 
 const step = (hash: number, unit: number) => Math.imul(hash ^ unit, 0x01000193) >>> 0
 const finish = (hash: number) => {
@@ -69,7 +73,7 @@ export const stemKey = (language: string, stem: string): number =>
 
 interface Reading {
   readonly concepts: readonly number[]
-  /** Letters that the lexicon knows. */
+  /** Number of letters covered by stems of the lexicon. */
   readonly known: number
 }
 
@@ -113,7 +117,7 @@ export function languageOf(folded: string, lexicon: Lexicon): Written | undefine
   for (const candidate of WRITTEN) {
     if (!candidate.letters.test(text)) continue
     const { known } = read(text, candidate, lexicon)
-    // Kana decide for Japanese, which shares its other characters with Chinese.
+    // Kana identify Japanese, which shares its other characters with Chinese.
     const weight = candidate.code === 'ja' ? known + text.length : known
     if (weight > most) [best, most] = [candidate, weight]
   }
@@ -129,20 +133,23 @@ export interface Passage {
   readonly surfaces: readonly number[]
 }
 
+/** Adds the parts of a text that have the given lengths. The seeds tell the lengths apart. */
+function addParts(found: Set<number>, text: string, lengths: readonly number[], seed: number): void {
+  for (const length of lengths)
+    for (let start = 0; start + length <= text.length; start++)
+      found.add(surface(text.slice(start, start + length), seed + length))
+}
+
 function surfacesOf(text: string, spaced: boolean): number[] {
   const found = new Set<number>()
-  if (spaced) {
+  if (!spaced) addParts(found, text, RUNS, 20)
+  else {
     const words = text.split('_').filter((word) => word !== '')
     words.forEach((word, index) => {
       found.add(surface(word, 1))
       found.add(surface(`${words[index - 1] ?? ''}_${word}`, 2))
-      for (let start = 0; start + 4 < word.length; start++)
-        found.add(surface(word.slice(start, start + 5), 3))
+      addParts(found, `_${word}_`, PARTS, 10)
     })
-  } else {
-    for (let start = 0; start < text.length; start++)
-      for (let length = 2; length <= 4; length++)
-        found.add(surface(text.slice(start, start + length), length))
   }
   return [...found]
 }

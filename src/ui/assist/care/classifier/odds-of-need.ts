@@ -1,4 +1,5 @@
-// Odds of need. In: a folded message. Out: how strongly its strongest passage speaks for need, and for which.
+// Odds of need. In: a folded message. Out: how strongly its strongest passage indicates need, and of which
+// kind.
 import type { Need } from '../patterns/pattern-set.ts'
 import { languageOf, passages } from './features.ts'
 import { unpack } from './packed.ts'

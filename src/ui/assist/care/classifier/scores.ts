@@ -1,4 +1,4 @@
-// Scores. In: weights and a passage. Out: how strongly it speaks for each kind of need.
+// Scores. In: weights and a passage. Out: how strongly it indicates each kind of need.
 import { MEANINGS, type Passage, SURFACES } from './features.ts'
 
 /** The kinds of need in the order of their weights. */
@@ -10,18 +10,19 @@ export interface Weights {
   readonly biases: ArrayLike<number>
   /** [3][MEANINGS] */
   readonly meanings: ArrayLike<number>
-  /** [SURFACES]: added to the scores of all kinds. */
+  /** [SURFACES], in units of `surfaceUnit`: added to the scores of all kinds. */
   readonly surfaces: ArrayLike<number>
+  readonly surfaceUnit: number
 }
 
-/** A single word of many must not outweigh what a passage means. */
+/** One of many words must not outweigh the meaning of a passage. */
 export const surfaceShare = (passage: Passage): number => 1 / Math.sqrt(Math.max(1, passage.surfaces.length))
 
 /** Writes the scores of the kinds to `scores` and returns the logarithm of their odds against "ordinary". */
 export function scorePassage(weights: Weights, passage: Passage, scores: Float64Array): number {
   let shared = 0
   for (const feature of passage.surfaces) shared += weights.surfaces[feature % SURFACES]!
-  shared *= surfaceShare(passage)
+  shared *= weights.surfaceUnit * surfaceShare(passage)
   let sum = 0
   for (let kind = 0; kind < NEEDS.length; kind++) {
     let score = weights.biases[kind]! + shared

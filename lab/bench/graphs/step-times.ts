@@ -1,0 +1,110 @@
+// Shows where a run's time goes: the slowest steps of a compiled graph.
+//
+//   node lab/bench/graphs/step-times.ts FILE.onnx [--input 1x3x320x320] [--rounds 9] [--top 25] [--plain]
+// One thread. Each function is timed from outside, so a short step is overstated by a fraction of a
+// microsecond. GFLOP/s are of products; the share is of what this core reaches without reading memory.
+import { readFile } from 'node:fs/promises'
+import { Command } from 'commander'
+import { bufferSource } from '../../../src/core/base/bytes.ts'
+import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
+import type { Step } from '../../../src/network/compile/program/program.ts'
+import { readModel } from '../../../src/network/onnx/read-model.ts'
+import { whole } from '../../../src/tools/cli/options.ts'
+import { feedsOf, shapeOf } from './inputs.ts'
+import { multiplyLimit } from './multiply-limit.ts'
+
+const command = new Command('step-times')
+  .argument('<file>', 'ONNX file')
+  .option('--input <shape>', 'shape of the first input, such as 1x3x320x320', shapeOf)
+  .option('--rounds <n>', 'rounds; the fastest time of each step is shown', whole(1), 9)
+  .option('--top <n>', 'how many steps are shown', whole(1), 25)
+  .option('--plain', 'without fused multiply-add, as in the simd128 build', false)
+  .parse()
+const options = command.opts<{
+  readonly input?: readonly number[]
+  readonly rounds: number
+  readonly top: number
+  readonly plain: boolean
+}>()
+const [file] = command.args as [string]
+
+/** Milliseconds of each step in the run in progress, by the address of its record. */
+const times = new Map<number, number>()
+timeFunctions()
+const { graph } = await readModel(bufferSource(file, new Uint8Array(await readFile(file))))
+const feeds = feedsOf(graph.inputs, options.input)
+const compiled = new CompiledGraph(graph, { fuse: !options.plain })
+const { steps, report } = await compiled.prepare(new Map([...feeds].map(([name, { dims }]) => [name, dims])))
+const runs: Map<number, number>[] = []
+for (let round = -3; round < options.rounds; round++) {
+  times.clear()
+  await compiled.run(feeds)
+  if (round >= 0) runs.push(new Map(times))
+}
+const limit = multiplyLimit()
+// Records lie in the order of the steps. A step without units has a record too, but no time.
+const records = [...runs[0]!.keys()].sort((a, b) => a - b)
+const timed = steps.filter((step) => 'call' in step && step.units > 0)
+const rows = timed
+  .map((step, at) => ({ step, ms: Math.min(...runs.map((run) => run.get(records[at]!) ?? 0)) }))
+  .sort((a, b) => b.ms - a.ms)
+const total = rows.reduce((sum, { ms }) => sum + ms, 0)
+const ofProducts = rows.filter(({ step }) => flopOf(step) > 0)
+const flop = ofProducts.reduce((sum, { step }) => sum + flopOf(step), 0)
+const productMs = ofProducts.reduce((sum, { ms }) => sum + ms, 0)
+console.log(
+  `${file}: ${total.toFixed(2)} ms in ${rows.length} steps, ${(report.copiedBytes / 1e6).toFixed(1)} MB copied`,
+)
+console.log(
+  `products: ${productMs.toFixed(2)} ms, ${(flop / productMs / 1e6).toFixed(1)} GFLOP/s, ${((100 * flop) / productMs / 1e6 / limit).toFixed(0)} % of ${limit.toFixed(1)}\n`,
+)
+console.log('| ms | % | step | sizes | GFLOP/s | share | nodes |')
+console.log('|--:|--:|---|---|--:|--:|---|')
+for (const { step, ms } of rows.slice(0, options.top)) {
+  const speed = flopOf(step) / ms / 1e6
+  const cells = [
+    ms.toFixed(3),
+    ((100 * ms) / total).toFixed(1),
+    ...formOf(step),
+    speed === 0 ? '' : speed.toFixed(1),
+    speed === 0 ? '' : `${((100 * speed) / limit).toFixed(0)} %`,
+    step.nodes.slice(0, 4).join(', '),
+  ]
+  console.log(`| ${cells.join(' | ')} |`)
+}
+
+function flopOf(step: Step): number {
+  if ('kernel' in step || step.call.product === undefined) return 0
+  const { m, n, k } = step.call.product
+  return step.call.outer.reduce((count, size) => count * size, 2 * m * n * k)
+}
+
+function formOf(step: Step): readonly [string, string] {
+  if ('kernel' in step) return ['kernel', '']
+  const { outer, inner, product, kernel } = step.call
+  if (product === undefined)
+    return [`${kernel.passes} pass, ${kernel.streams.length} streams`, `${[...outer, inner]}`]
+  return [
+    `product, ${kernel.product?.b}${product.windows ? ', windows' : ''}`,
+    `${[...outer, product.m, product.k, product.n]}`,
+  ]
+}
+
+/** Wraps the functions of each module that is instantiated from now on. */
+function timeFunctions(): void {
+  const Own = WebAssembly.Instance
+  WebAssembly.Instance = new Proxy(Own, {
+    construct(_, args: ConstructorParameters<typeof Own>) {
+      const { exports } = new Own(...args)
+      const wrapped = Object.entries(exports).map(([name, run]) => [
+        name,
+        (record: number, first: number, last: number) => {
+          const start = performance.now()
+          ;(run as (...all: number[]) => void)(record, first, last)
+          times.set(record, (times.get(record) ?? 0) + performance.now() - start)
+        },
+      ])
+      return { exports: Object.fromEntries(wrapped) }
+    },
+  })
+}

@@ -1,0 +1,215 @@
+// The multiplications of a tile: some rows of A by a panel of eight columns of B. Six rows have twelve sums,
+// which hide the latency of an addition; with two vectors of B and one of A they fit into 16 registers.
+import type { FunctionBody, Local } from '../wasm/assembler.ts'
+import { PANEL, type PRODUCT_WORDS, type ProductForm } from './kernel.ts'
+
+const PANEL_BYTES = 4 * PANEL
+const VECTOR_BYTES = 16
+/** How many panels a single row is multiplied by at once. They fit into the tile. */
+export const PANELS_AT_ONCE = 4
+
+/** The words of a product that its code reads at the beginning. */
+export type ProductFields = Readonly<Record<Exclude<keyof typeof PRODUCT_WORDS, 'a' | 'b' | 'aSteps'>, Local>>
+
+/** Where the next tile is. */
+interface TilePlace extends ProductFields {
+  /**
+   * The address of the first row, or of the element to which the offsets in the table of rows are relative.
+   */
+  readonly a: Local
+  /** The entry of the first row in the table of rows. */
+  readonly entry: Local
+  /** The panel. */
+  readonly from: Local
+  /** How many rows the unit still has. */
+  readonly left: Local
+}
+
+export class TileEmitter {
+  readonly #code: FunctionBody
+  readonly #form: ProductForm
+  readonly #fuse: boolean
+  readonly #at: TilePlace
+
+  constructor(code: FunctionBody, form: ProductForm, fuse: boolean, at: TilePlace) {
+    this.#code = code
+    this.#form = form
+    this.#fuse = fuse
+    this.#at = at
+  }
+
+  /** Multiplies `rows` rows of A by the panel, into the tile. */
+  emit(rows: number): void {
+    const code = this.#code
+    const { k, tile, run, gaps, from } = this.#at
+    const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
+    const b = code.local('i32')
+    for (const sum of sums) code.floats(0).set(sum)
+    const at = this.#rowsFrom(rows)
+    code.get(from).set(b)
+    if (this.#form.isWindowed) {
+      const gap = code.local('i32')
+      const left = code.local('i32')
+      code.get(gaps).set(gap)
+      code.get(k).set(left)
+      code.loop(() => {
+        if (this.#form.isByColumn) {
+          this.#step(sums, at, b, 0)
+          code.increase(b, PANEL_BYTES)
+        } else this.#sum(sums, at, b, run)
+        for (const address of at) code.get(address).get(gap).load32().plain('i32.add').set(address)
+        code.increase(gap, 4)
+        code.get(left).get(run).plain('i32.sub').set(left)
+        code.get(left)
+      })
+    } else this.#sum(sums, at, b, k)
+    this.#store(sums, tile)
+  }
+
+  /** Multiplies one row of A, which is no window, by several panels, into the tile. */
+  emitRow(): void {
+    const code = this.#code
+    const { k, tile, from, a, aK } = this.#at
+    const sums = Array.from({ length: (PANELS_AT_ONCE * PANEL_BYTES) / VECTOR_BYTES }, () =>
+      code.local('v128'),
+    )
+    for (const sum of sums) code.floats(0).set(sum)
+    const panels = Array.from({ length: PANELS_AT_ONCE }, () => code.local('i32'))
+    for (const [index, panel] of panels.entries()) {
+      code.get(index === 0 ? from : panels[index - 1]!)
+      if (index > 0) code.get(k).number(PANEL_BYTES).plain('i32.mul').plain('i32.add')
+      code.set(panel)
+    }
+    const at = code.local('i32')
+    const left = code.local('i32')
+    const x = code.local('v128')
+    const numbers = code.local('v128')
+    code.get(a).set(at).get(k).set(left)
+    code.loop(() => {
+      code.get(at).memory('v128.load32_splat').set(x)
+      for (const [index, panel] of panels.entries()) {
+        for (const half of [0, 1]) {
+          code
+            .get(panel)
+            .memory('v128.load', VECTOR_BYTES * half)
+            .set(numbers)
+          this.#multiply(sums[2 * index + half]!, x, numbers)
+        }
+        code.increase(panel, PANEL_BYTES)
+      }
+      if (this.#form.isUnit) code.increase(at, 4)
+      else code.get(at).get(aK).plain('i32.add').set(at)
+      code.increase(left, -1).get(left)
+    })
+    this.#store(sums, tile)
+  }
+
+  #store(sums: readonly Local[], tile: Local): void {
+    for (const [index, sum] of sums.entries())
+      this.#code
+        .get(tile)
+        .get(sum)
+        .memory('v128.store', VECTOR_BYTES * index)
+  }
+
+  /** Adds a product to the sum. */
+  #multiply(sum: Local, x: Local, numbers: Local): void {
+    const code = this.#code
+    if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
+    else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
+  }
+
+  /** The addresses of the tile's rows. Rows beyond the last one are the last one again. */
+  #rowsFrom(rows: number): readonly Local[] {
+    const code = this.#code
+    const at = Array.from({ length: rows }, () => code.local('i32'))
+    const from = this.#form.isWindowed ? code.local('i32') : undefined
+    if (from !== undefined) code.get(this.#at.entry).set(from)
+    const isThere = (row: number) => code.number(row).get(this.#at.left).plain('i32.lt_s')
+    for (const [row, local] of at.entries()) {
+      if (from !== undefined) {
+        if (row > 0) {
+          code.get(from)
+          isThere(row).number(2).plain('i32.shl').plain('i32.add').set(from)
+        }
+        code.get(this.#at.a).get(from).load32().plain('i32.add').set(local)
+      } else if (row === 0) code.get(this.#at.a).set(local)
+      else {
+        code.get(at[row - 1]!)
+        isThere(row).get(this.#at.aRow).plain('i32.mul').plain('i32.add').set(local)
+      }
+    }
+    return at
+  }
+
+  /** Adds `count` steps of the sum, and advances the addresses past them. */
+  #sum(sums: readonly Local[], at: readonly Local[], b: Local, count: Local): void {
+    const code = this.#code
+    const left = code.local('i32')
+    const unroll = this.#form.isUnit ? 4 : 1
+    if (unroll > 1) {
+      code.get(count).number(-unroll).plain('i32.and').set(left)
+      code.get(left)
+      code.when(() =>
+        code.loop(() => {
+          for (let step = 0; step < unroll; step++) this.#step(sums, at, b, step)
+          this.#advance(at, b, unroll)
+          code.increase(left, -unroll).get(left)
+        }),
+      )
+      code
+        .get(count)
+        .number(unroll - 1)
+        .plain('i32.and')
+        .set(left)
+    } else code.get(count).set(left)
+    code.get(left)
+    code.when(() =>
+      code.loop(() => {
+        this.#step(sums, at, b, 0)
+        this.#advance(at, b, 1)
+        code.increase(left, -1).get(left)
+      }),
+    )
+  }
+
+  /** One k: multiplies each row's number by the panel's eight. */
+  #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
+    const code = this.#code
+    const x = code.local('v128')
+    const low = code.local('v128')
+    const high = code.local('v128')
+    code
+      .get(b)
+      .memory('v128.load', PANEL_BYTES * step)
+      .set(low)
+    code
+      .get(b)
+      .memory('v128.load', PANEL_BYTES * step + 16)
+      .set(high)
+    for (const [row, address] of at.entries()) {
+      if (!this.#form.isByColumn)
+        code
+          .get(address)
+          .memory('v128.load32_splat', 4 * step)
+          .set(x)
+      for (const [half, numbers] of [low, high].entries()) {
+        if (this.#form.isByColumn)
+          code
+            .get(address)
+            .memory('v128.load', VECTOR_BYTES * half)
+            .set(x)
+        this.#multiply(sums[2 * row + half]!, x, numbers)
+      }
+    }
+  }
+
+  #advance(at: readonly Local[], b: Local, steps: number): void {
+    const code = this.#code
+    for (const address of at) {
+      if (this.#form.isUnit) code.increase(address, 4 * steps)
+      else code.get(address).get(this.#at.aK).plain('i32.add').set(address)
+    }
+    code.increase(b, PANEL_BYTES * steps)
+  }
+}

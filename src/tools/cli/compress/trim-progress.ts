@@ -1,0 +1,82 @@
+// The progress of `trim`: the phase, and the time that the run still needs.
+import { stat } from 'node:fs/promises'
+import { JobProgress } from '../terminal/job-progress.ts'
+import { overwrite } from '../terminal/output.ts'
+
+interface TrimSize {
+  /** Of the texts. */
+  readonly textBytes: number
+  readonly parameters: number
+  /** Tokens for which the table is solved, and numbers in it; 0 if it is not solved. */
+  readonly solvedTokens: number
+  readonly tableSize: number
+  /** Maximum held-out tokens. */
+  readonly held: number
+}
+
+/** Milliseconds on a typical machine; only their ratios matter. */
+const COSTS = {
+  /** Per byte of text; the proof encodes and decodes with both tokenizers. */
+  counting: 5e-4,
+  proving: 2e-3,
+  /** Per parameter and token, and per number of the table. */
+  hidden: 5e-8,
+  solving: 1e-3,
+  /** Per parameter. */
+  writing: 1e-5,
+  loading: 1e-5,
+  comparing: 1e-7,
+} as const
+
+export class TrimProgress {
+  readonly #job: JobProgress<'counting' | 'proving' | 'solving' | 'writing' | 'comparing'>
+  readonly #textBytes: number
+  readonly #read = { counting: 0, proving: 0 }
+
+  constructor({ textBytes, parameters, solvedTokens, tableSize, held }: TrimSize) {
+    this.#textBytes = textBytes
+    this.#job = new JobProgress({
+      counting: COSTS.counting * textBytes,
+      proving: COSTS.proving * textBytes,
+      solving: COSTS.hidden * parameters * solvedTokens + COSTS.solving * tableSize,
+      writing: COSTS.writing * parameters,
+      comparing: held === 0 ? 0 : parameters * (COSTS.loading + COSTS.comparing * held),
+    })
+  }
+
+  readonly counted = (text: string): void => this.#text('counting', 'counting tokens', text)
+  readonly proven = (text: string): void => this.#text('proving', 'reading and writing texts', text)
+
+  readonly solved = ({ what, done, total }: { what: string; done: number; total: number }): void => {
+    // The hidden states are followed by the rows; only the rows take long.
+    const left = this.#job.at('solving', what.startsWith('rows of ') ? done / total : 0)
+    overwrite(`solving the table, ${what}: ${done} of ${total}${left}`)
+  }
+
+  readonly written = (done: number, total: number): void =>
+    overwrite(`writing, ${Math.floor((100 * done) / total)} %${this.#job.at('writing', done / total)}`)
+
+  readonly compared = (done: number, total: number): void =>
+    overwrite(
+      `comparing with the original: text ${done} of ${total}${this.#job.at('comparing', done / total)}`,
+    )
+
+  #text(phase: 'counting' | 'proving', what: string, text: string): void {
+    this.#read[phase] += text.length
+    const share = Math.min(1, this.#read[phase] / Math.max(1, this.#textBytes))
+    overwrite(`${what}, ${Math.floor(100 * share)} %${this.#job.at(phase, share)}`)
+  }
+}
+
+/** Total bytes of the files that exist; missing ones are reported when they are read. */
+export async function bytesOf(files: readonly string[]): Promise<number> {
+  const sizes = await Promise.all(
+    files.map((file) =>
+      stat(file).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    ),
+  )
+  return sizes.reduce((sum, size) => sum + size, 0)
+}
