@@ -28,7 +28,9 @@ import { fit } from './fit.ts'
 
 const ROUNDS = [1, 2, 3, 4, 5, 6, 7].map((round) => [`unseen-need-${round}`, `unseen-ordinary-${round}`])
 const EARLIER = ['need', 'ordinary', 'held-need', 'held-ordinary']
-/** Stored messages that the classifier learns from; those of rounds after the seventh are never among them. */
+/**
+ * Stored messages that the classifier learns from; those of rounds after the seventh are never among them.
+ */
 const LEARNT = [...EARLIER, ...ROUNDS.flat()]
 const THRESHOLDS = [1, 1.5, 2, 2.5, 3]
 const TARGET = new URL('../../../src/ui/assist/care/classifier/trained.ts', import.meta.url)

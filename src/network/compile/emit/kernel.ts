@@ -140,7 +140,9 @@ export const canLeave = ({ cells }: Kernel): boolean =>
 /** Rows that are processed at once if streams are turned: as many as a vector has lanes. */
 export const QUAD_ROWS = 4
 
-/** Whether four rows are processed at once, so that vectors of elements can be turned into vectors of rows. */
+/**
+ * Whether four rows are processed at once, so that vectors of elements can be turned into vectors of rows.
+ */
 export const isTurning = ({ streams }: Pick<Kernel, 'streams'>): boolean =>
   streams.some(({ mode }) => mode === 'turned')
 

@@ -1,6 +1,6 @@
 // The code of four rows at once, for loops that change the order of axes: some streams have adjacent elements
-// along a row, others across rows. Blocks of four by four elements are read as vectors and turned in registers.
-// The remainder of the rows is computed across them, with a row in each lane.
+// along a row, others across rows. Blocks of four by four elements are read as vectors and turned in
+// registers. The remainder of the rows is computed across them, with a row in each lane.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
 import { type Kernel, QUAD_ROWS, STREAM_WORDS, streamWord } from './kernel.ts'
 import type { RowEmitter } from './row-emitter.ts'

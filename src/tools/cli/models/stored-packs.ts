@@ -143,7 +143,8 @@ async function writeStored(
     // Chunks are not finished one by one, because an incomplete pack is made again.
     part.write(written, chunk)
     written += chunk.length
-    // Reads from the store are synchronous. Without a pause, the lock could not be touched, nor the work stopped.
+    // Reads from the store are synchronous. Without a pause, the lock could not be touched, nor the work
+    // stopped.
     await host.yieldTask()
   }
   return { size, etag }

@@ -1,5 +1,5 @@
-// halfbyte convert to a folder. In: the real program on a tiny GGUF model. Out: an equivalent folder, and the messages
-// for mistakes.
+// halfbyte convert to a folder. In: the real program on a tiny GGUF model. Out: an equivalent folder, and the
+// messages for mistakes.
 import { existsSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { expect, test } from 'vitest'

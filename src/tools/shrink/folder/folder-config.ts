@@ -1,5 +1,5 @@
-// The hyperparameters of a model as config.json of a Hugging Face folder, and a check that a reader would get the
-// same model.
+// The hyperparameters of a model as config.json of a Hugging Face folder, and a check that a reader would get
+// the same model.
 import type { ModelConfig, RopeConfig, RopeScaling } from '../../../core/arch/config/config.ts'
 import { layersOf } from '../../../core/arch/config/fields.ts'
 import { readConfig } from '../../../core/arch/read-config.ts'
@@ -52,7 +52,10 @@ const FAMILIES: ReadonlyMap<string, FolderFamily> = new Map(
   } satisfies Record<string, FolderFamily>),
 )
 
-/** The names of the values, in JSON, without `torch_dtype` and token ids. Throws `unsupported` for other families. */
+/**
+ * The names of the values, in JSON, without `torch_dtype` and token ids. Throws `unsupported` for other
+ * families.
+ */
 export async function folderConfig(config: ModelConfig): Promise<MetaObject> {
   const family = FAMILIES.get(config.family)
   if (family === undefined) {

@@ -115,8 +115,8 @@ function spmParts(spec: GgufTokenizerSpec, vocab: object): Parts {
 }
 
 /**
- * SentencePiece merges the pair whose result has the highest score. As merges: every way to put a token together
- * from two others, the highest score first.
+ * SentencePiece merges the pair whose result has the highest score. As merges: every way to put a token
+ * together from two others, the highest score first.
  */
 function spmMerges({ tokens, scores = [], types = [] }: GgufTokenizerSpec): readonly string[] {
   const isMerged = (id: number) => types[id] === undefined || types[id] === 1

@@ -1,5 +1,5 @@
-// Folders from other formats. In: random models and published vocabularies. Out: the same weights and tokens when the
-// folder is read.
+// Folders from other formats. In: random models and published vocabularies. Out: the same weights and tokens
+// when the folder is read.
 import { describe, expect, test } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { type RandomOptions, randomLlama } from '../../../../test/conformance/testing/random-llama.ts'

@@ -1,4 +1,5 @@
-// Writes a model of another format as a Hugging Face folder: its settings, tokenizer and weights as plain floats.
+// Writes a model of another format as a Hugging Face folder: its settings, tokenizer and weights as plain
+// floats.
 import type { ModelConfig } from '../../../core/arch/config/config.ts'
 import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { type ExpectedTensor, expectedTensors } from '../../../core/arch/tensors/tensor-names.ts'
@@ -28,8 +29,9 @@ const DTYPE_NAMES = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as cons
 const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
 
 /**
- * `dtype`: default F16, or the model's own if its matrices are floats of one type. Before anything is written,
- * throws `unsupported` for other families, and for settings and tokenizers that the folder cannot express.
+ * `dtype`: default F16, or the model's own if its matrices are floats of one type. Before anything is
+ * written, throws `unsupported` for other families, and for settings and tokenizers that the folder cannot
+ * express.
  */
 export async function modelFolder(
   prepared: PreparedModel,
@@ -94,8 +96,8 @@ function folderTensors(
 }
 
 /**
- * Rotated pairs are half a head apart in folders. In a model where they are adjacent, row i of a head is row 2 i
- * there, and row i + dims / 2 is row 2 i + 1.
+ * Rotated pairs are half a head apart in folders. In a model where they are adjacent, row i of a head is row
+ * 2 i there, and row i + dims / 2 is row 2 i + 1.
  */
 function orderOf({ name, shape }: ExpectedTensor, { rope, headDim }: ModelConfig): Uint32Array | undefined {
   if (rope.pairing !== 'interleaved' || !/attn_[qk]\.(weight|bias)$/.test(name)) return undefined

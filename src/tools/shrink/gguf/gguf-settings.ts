@@ -101,7 +101,9 @@ export function checkSettings(
 /** Formats order rotation pairs differently, and express frequency scaling in different ways. */
 const BY_VALUE: readonly string[] = ['rope', 'localRope', 'name'] satisfies (keyof ModelConfig)[]
 
-/** The first setting in which a model that is read back computes something else; undefined if there is none. */
+/**
+ * The first setting in which a model that is read back computes something else; undefined if there is none.
+ */
 export function firstDifference(config: ModelConfig, back: ModelConfig): string | undefined {
   const keys = new Set([...Object.keys(config), ...Object.keys(back)])
   const other = [...keys].find((key) => {

@@ -52,8 +52,8 @@ describe('held out messages', () => {
   })
 })
 
-// Seven rounds, each written in one go before its misses were seen. The classifier learnt from each afterwards;
-// docs/guide/widget.md states what it recognized before.
+// Seven rounds, each written in one go before its misses were seen. The classifier learnt from each
+// afterwards; docs/guide/widget.md states what it recognized before.
 describe('messages that were written before their misses were seen', () => {
   const NEEDS = { s: 'self-harm', m: 'medical', v: 'violence' } as const
 
