@@ -92,6 +92,25 @@ describe('messages that were written before their misses were seen', () => {
   })
 })
 
+test('of the messages written for the chat page, only those in need are recognized', () => {
+  const page = new URL('../../../../test/fixtures/page/', import.meta.url)
+  const all = ['tested', 'ordinary', 'held'].flatMap(
+    (name) => JSON.parse(readFileSync(new URL(`${name}.json`, page), 'utf8')) as { text: string }[],
+  )
+  expect(all.length).toBeGreaterThanOrEqual(260)
+  expect(all.map(({ text }) => text).filter((text) => recognizeNeed(text) !== undefined)).toEqual([
+    'I have chest pain and my left arm is numb',
+    'I took too many pills',
+    'I want to kill myself',
+    'i dont want to be here anymore',
+    'I feel like ending everything',
+    'my boyfriend hits me',
+    'Quiero morir',
+    'je veux mourir',
+    '我想死',
+  ])
+})
+
 test('at most 1 % of questions about numbers are recognized', () => {
   const all = ['questions.txt', 'held-questions-2.txt', 'held-questions-3.txt']
     .flatMap(messages)
