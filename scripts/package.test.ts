@@ -10,7 +10,7 @@ import { runInNewContext } from 'node:vm'
 import { type Analysis, checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
 import { publint } from 'publint'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type PackedApp, packedApp } from '../e2e/packed/app.ts'
+import { filesOf, type PackedApp, packedApp } from '../e2e/packed/app.ts'
 import { TRANSLATED } from '../src/ui/words/languages.ts'
 
 const run = promisify(execFile)
@@ -27,14 +27,7 @@ let manifest: Record<string, unknown> & {
 
 beforeAll(async () => {
   app = await packedApp()
-  const found = await readdir(app.installed, { recursive: true, withFileTypes: true })
-  files = found
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(app.installed.length + 1)
-        .replaceAll('\\', '/'),
-    )
+  files = await filesOf(app)
   manifest = JSON.parse(await readFile(join(app.installed, 'package.json'), 'utf8'))
 })
 

@@ -2,7 +2,7 @@
 // node_modules, as npm installs it.
 import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, mkdtemp, readFile, rename, rm, symlink } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,6 +39,18 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
     await symlink(join(ROOT, 'node_modules', name), link, 'dir')
   }
   return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
+}
+
+/** Paths of the package's files, relative to its folder. */
+export async function filesOf({ installed }: PackedApp): Promise<string[]> {
+  const found = await readdir(installed, { recursive: true, withFileTypes: true })
+  return found
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(installed.length + 1)
+        .replaceAll('\\', '/'),
+    )
 }
 
 /** Source text for programs: a tool that the embedded model can use. */

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type PackedApp, packedApp } from '../../e2e/packed/app.ts'
+import { filesOf, type PackedApp, packedApp } from '../../e2e/packed/app.ts'
 import { blocksOf } from './guide/blocks.ts'
 
 const run = promisify(execFile)
@@ -21,14 +21,7 @@ let manifest: Record<string, unknown>
 
 beforeAll(async () => {
   app = await packedApp()
-  const found = await readdir(app.installed, { recursive: true, withFileTypes: true })
-  files = found
-    .filter((entry) => entry.isFile())
-    .map((entry) =>
-      join(entry.parentPath, entry.name)
-        .slice(app.installed.length + 1)
-        .replaceAll('\\', '/'),
-    )
+  files = await filesOf(app)
   manifest = JSON.parse(await readFile(join(app.installed, 'package.json'), 'utf8'))
 })
 

@@ -3,31 +3,14 @@
 // evaluator's.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
-import type { Graph, Node } from '../onnx/ir/graph.ts'
-import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
+import type { Graph } from '../onnx/ir/graph.ts'
 import { CompiledGraph } from './compiled-graph.ts'
-import { text } from './testing/graph-maker.ts'
-
-const floats = (dims: readonly number[], seed: number) =>
-  tensorOf(
-    'f32',
-    dims,
-    Float32Array.from({ length: countOf(dims) }, (_, at) => Math.sin(seed + at * at)),
-  )
-
-const node = (
-  op: string,
-  inputs: string[],
-  output: string,
-  attributes: Node['attributes'] = new Map(),
-): Node => ({
-  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output], attributes },
-})
+import { namedNode, text, waves } from './testing/graph-maker.ts'
 
 /** The right matrix is a constant, or an input that may be transposed. */
 function graphOf(m: number, k: number, n: number, way: 'constant' | 'input' | 'turned'): Graph {
   const dims = way === 'turned' ? [n, k] : [k, n]
-  const right = floats(dims, 2)
+  const right = waves(dims, 2)
   const b = way === 'turned' ? 'turned' : 'b'
   const input = (name: string, sizes: readonly number[]) => ({
     name,
@@ -37,12 +20,12 @@ function graphOf(m: number, k: number, n: number, way: 'constant' | 'input' | 't
     name: 'product',
     inputs: [input('a', [m, k]), ...(way === 'constant' ? [] : [input('b', dims)])],
     outputs: ['y'],
-    constants: new Map([['bias', floats([n], 3)], ...(way === 'constant' ? [['b', right] as const] : [])]),
+    constants: new Map([['bias', waves([n], 3)], ...(way === 'constant' ? [['b', right] as const] : [])]),
     nodes: [
-      ...(way === 'turned' ? [node('Transpose', ['b'], 'turned')] : []),
-      node('MatMul', ['a', b], 'c'),
-      node('Add', ['c', 'bias'], 'd'),
-      node('Gelu', ['d'], 'y', new Map([['approximate', text('none')]])),
+      ...(way === 'turned' ? [namedNode('Transpose', ['b'], 'turned')] : []),
+      namedNode('MatMul', ['a', b], 'c'),
+      namedNode('Add', ['c', 'bias'], 'd'),
+      namedNode('Gelu', ['d'], 'y', new Map([['approximate', text('none')]])),
     ],
   }
 }
@@ -54,10 +37,7 @@ for (const way of ['constant', 'input', 'turned'] as const)
         for (const k of m > 600 ? [60] : [1, 5, 33]) {
           const graph = graphOf(m, k, n, way)
           const feeds = new Map(
-            graph.inputs.map(({ name, type }) => [
-              name,
-              floats(type!.dims as number[], name === 'a' ? 1 : 2),
-            ]),
+            graph.inputs.map(({ name, type }) => [name, waves(type!.dims as number[], name === 'a' ? 1 : 2)]),
           )
           const wanted = evaluate(graph, feeds).get('y')!
           for (const fuse of [true, false]) {

@@ -2,28 +2,12 @@
 // evaluator, copy no window, and fuse the following nodes with the product.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
-import type { Graph, Node } from '../onnx/ir/graph.ts'
+import type { Graph } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
 import { emitted } from './program/program.ts'
 import { STAGES } from './stages.ts'
-import { int, ints } from './testing/graph-maker.ts'
-
-const floats = (dims: readonly number[], seed = 1) =>
-  tensorOf(
-    'f32',
-    dims,
-    Float32Array.from({ length: countOf(dims) }, (_, at) => Math.sin(seed + at * at)),
-  )
-
-const node = (
-  op: string,
-  inputs: readonly string[],
-  output: string,
-  attributes: Node['attributes'],
-): Node => ({
-  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output], attributes },
-})
+import { int, ints, namedNode, waves } from './testing/graph-maker.ts'
 
 interface Form {
   readonly group?: number
@@ -52,15 +36,15 @@ function net({
     inputs: [{ name: 'x', type: { dtype: 'f32', dims: ['batch', 3, 'height', 'width'] } }],
     outputs: ['y'],
     constants: new Map([
-      ['first', floats([8, 3, 2, 5])],
-      ['second', floats([6, 8 / group, ...taps], 7)],
-      ['bias', floats([6], 3)],
+      ['first', waves([8, 3, 2, 5])],
+      ['second', waves([6, 8 / group, ...taps], 7)],
+      ['bias', waves([6], 3)],
     ]),
     nodes: [
-      node('Conv', ['x', 'first'], 'a', form({ dilations: [2, 1] })),
-      node('Tanh', ['a'], 'b', new Map()),
-      node('Conv', ['b', 'second', 'bias'], 'c', form({ strides, dilations, pads }, group)),
-      node('Relu', ['c'], 'y', new Map()),
+      namedNode('Conv', ['x', 'first'], 'a', form({ dilations: [2, 1] })),
+      namedNode('Tanh', ['a'], 'b', new Map()),
+      namedNode('Conv', ['b', 'second', 'bias'], 'c', form({ strides, dilations, pads }, group)),
+      namedNode('Relu', ['c'], 'y', new Map()),
     ],
   }
 }
@@ -83,7 +67,7 @@ for (const [name, form] of Object.entries(FORMS)) {
       [1, 3, 9, 13],
       [3, 3, 8, 11],
     ]) {
-      const feeds = new Map([['x', floats(dims, 5)]])
+      const feeds = new Map([['x', waves(dims, 5)]])
       const wanted = evaluate(graph, feeds).get('y')!
       for (const fuse of [true, false]) {
         const found = (await new CompiledGraph(graph, { fuse }).run(feeds)).get('y')!
@@ -103,8 +87,8 @@ test('one image: activations and pools follow the channels, and no window is cop
     ...net({ pads: [1, 1, 1, 1] }),
     nodes: [
       ...net({ pads: [1, 1, 1, 1] }).nodes.slice(0, 3),
-      node('MaxPool', ['c'], 'd', new Map([['kernel_shape', ints([2, 2])]])),
-      node('Relu', ['d'], 'y', new Map()),
+      namedNode('MaxPool', ['c'], 'd', new Map([['kernel_shape', ints([2, 2])]])),
+      namedNode('Relu', ['d'], 'y', new Map()),
     ],
   }
   const dims = [1, 3, 12, 14]
@@ -116,7 +100,7 @@ test('one image: activations and pools follow the channels, and no window is cop
   // graph's order.
   const copied = countOf([12, 14, 3]) + countOf([10, 10, 8]) + countOf([9, 9, 6])
   expect(program.report.copiedBytes).toBe(8 * copied)
-  const feeds = new Map([['x', floats(dims, 5)]])
+  const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
   for (const [at, value] of wanted.data.entries())
@@ -127,11 +111,11 @@ test('concatenated channels keep their order, so that the next convolution copie
   const plain = net({ pads: [1, 1, 1, 1] })
   const graph: Graph = {
     ...plain,
-    constants: new Map([...plain.constants, ['third', floats([6, 14, 3, 3], 9)]]),
+    constants: new Map([...plain.constants, ['third', waves([6, 14, 3, 3], 9)]]),
     nodes: [
       ...plain.nodes.slice(0, 3),
-      node('Concat', ['b', 'c'], 'd', new Map([['axis', int(1)]])),
-      node('Conv', ['d', 'third'], 'y', new Map()),
+      namedNode('Concat', ['b', 'c'], 'd', new Map([['axis', int(1)]])),
+      namedNode('Conv', ['d', 'third'], 'y', new Map()),
     ],
   }
   const dims = [1, 3, 12, 14]
@@ -139,7 +123,7 @@ test('concatenated channels keep their order, so that the next convolution copie
   // Copies the second input into its padding, the first part, and the output into the graph's order.
   const copied = countOf([10, 10, 8]) + countOf([10, 10, 8]) + countOf([8, 8, 6])
   expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * copied)
-  const feeds = new Map([['x', floats(dims, 5)]])
+  const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
   for (const [at, value] of wanted.data.entries())
@@ -180,12 +164,12 @@ test.each(PLANES)('a convolution %s reads its windows in place', async (_, dims,
     inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
     outputs: ['y'],
     constants: new Map([
-      ['w', floats(filters, 7)],
-      ['b', floats([filters[0]!], 3)],
+      ['w', waves(filters, 7)],
+      ['b', waves([filters[0]!], 3)],
     ]),
-    nodes: [node('Conv', ['x', 'w', 'b'], 'a', attributes), node('Relu', ['a'], 'y', new Map())],
+    nodes: [namedNode('Conv', ['x', 'w', 'b'], 'a', attributes), namedNode('Relu', ['a'], 'y', new Map())],
   }
-  const feeds = new Map([['x', floats(dims, 5)]])
+  const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   for (const leftOut of [[], ['orders'], ['panels'], STAGES] as const)
     for (const fuse of [true, false]) {
@@ -217,11 +201,11 @@ test('filters in codes are laid out when they are loaded', async () => {
       ['zero', tensorOf('i8', [5], [1, 2, 0, -3, 4])],
     ]),
     nodes: [
-      node('DequantizeLinear', ['codes', 'scale', 'zero'], 'w', new Map([['axis', int(0)]])),
-      node('Conv', ['x', 'w'], 'y', new Map()),
+      namedNode('DequantizeLinear', ['codes', 'scale', 'zero'], 'w', new Map([['axis', int(0)]])),
+      namedNode('Conv', ['x', 'w'], 'y', new Map()),
     ],
   }
-  const feeds = new Map([['x', floats(dims, 5)]])
+  const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
   for (const [at, value] of wanted.data.entries())
@@ -245,15 +229,15 @@ test('loops that change the order of axes turn blocks of four by four elements',
         { name: 'z', type: { dtype: 'f32', dims: [dims[0]!, dims[2]!, dims[3]!, dims[1]!] } },
       ],
       outputs: ['y'],
-      constants: new Map([['b', floats([dims[3]!, dims[1]!], 3)]]),
+      constants: new Map([['b', waves([dims[3]!, dims[1]!], 3)]]),
       nodes: [
-        node('Transpose', ['x'], 't', new Map([['perm', ints([0, 2, 3, 1])]])),
-        node('Mul', ['z', 't'], 'm', new Map()),
-        node('Add', ['m', 'b'], 's', new Map()),
-        node('Tanh', ['s'], 'y', new Map()),
+        namedNode('Transpose', ['x'], 't', new Map([['perm', ints([0, 2, 3, 1])]])),
+        namedNode('Mul', ['z', 't'], 'm', new Map()),
+        namedNode('Add', ['m', 'b'], 's', new Map()),
+        namedNode('Tanh', ['s'], 'y', new Map()),
       ],
     }
-    const feeds = new Map(graph.inputs.map(({ name, type }) => [name, floats(type!.dims as number[], 5)]))
+    const feeds = new Map(graph.inputs.map(({ name, type }) => [name, waves(type!.dims as number[], 5)]))
     const wanted = evaluate(graph, feeds).get('y')!
     for (const fuse of [true, false]) {
       const found = (await new CompiledGraph(graph, { fuse }).run(feeds)).get('y')!
@@ -291,12 +275,12 @@ test.each(SPREAD)('a transposed convolution of %j by %j inserts no zeros', async
     inputs: [{ name: 'x', type: { dtype: 'f32', dims } }],
     outputs: ['y'],
     constants: new Map([
-      ['w', floats(filters, 7)],
-      ['b', floats([filters[1]! * group], 3)],
+      ['w', waves(filters, 7)],
+      ['b', waves([filters[1]! * group], 3)],
     ]),
-    nodes: [node('ConvTranspose', ['x', 'w', 'b'], 'y', attributes)],
+    nodes: [namedNode('ConvTranspose', ['x', 'w', 'b'], 'y', attributes)],
   }
-  const feeds = new Map([['x', floats(dims, 5)]])
+  const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   for (const leftOut of [[], ['orders'], STAGES] as const) {
     const found = (await new CompiledGraph(graph, { fuse: true, leftOut: new Set(leftOut) }).run(feeds)).get(
@@ -326,11 +310,11 @@ const TURNED: readonly Form[] = [
 
 test.each(TURNED)('a transposed convolution with infinite filters, or computed ones: %j', async (form) => {
   const { group = 1, strides = [1, 1], dilations = [1, 1], pads = [0, 0, 0, 0] } = form
-  const filters = floats([4, 3, 3, 3])
+  const filters = waves([4, 3, 3, 3])
   const infinite = { ...filters, data: filters.data.slice() }
   for (let at = 3; at < infinite.data.length; at += 7) infinite.data[at] = Infinity
   infinite.data[11] = Number.NaN
-  const x = floats([2, 4, 4, 3], 5)
+  const x = waves([2, 4, 4, 3], 5)
   x.data[2] = -Infinity
   const attributes = new Map([
     ['group', int(group)],
@@ -345,7 +329,7 @@ test.each(TURNED)('a transposed convolution with infinite filters, or computed o
       })),
       outputs: ['y'],
       constants: new Map(),
-      nodes: [node('ConvTranspose', ['x', 'w'], 'y', attributes)],
+      nodes: [namedNode('ConvTranspose', ['x', 'w'], 'y', attributes)],
     }
     const constant: Graph = { ...graph, inputs: graph.inputs.slice(0, 1), constants: new Map([['w', given]]) }
     const wanted = evaluate(constant, new Map([['x', x]])).get('y')!

@@ -37,6 +37,24 @@ const BINARY = ['Add', 'Sub', 'Mul', 'Min', 'Max']
 const REDUCE = ['ReduceSum', 'ReduceMean', 'ReduceMax', 'ReduceMin', 'ReduceL2', 'ReduceLogSumExp']
 export const SIZES = [1, 2, 3, 4, 5, 7, 8, 9, 16, 17, 33]
 
+/** Values in [-1, 1] that repeat for the same seed. */
+export const waves = (dims: readonly number[], seed = 1): Tensor =>
+  tensorOf(
+    'f32',
+    dims,
+    Float32Array.from({ length: countOf(dims) }, (_, at) => Math.sin(seed + at * at)),
+  )
+
+/** A node of the newest standard operators that is named after its only output. */
+export const namedNode = (
+  op: string,
+  inputs: readonly string[],
+  output: string,
+  attributes: Node['attributes'] = new Map(),
+): Node => ({
+  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output], attributes },
+})
+
 export const ints = (value: readonly number[]): Attribute => ({ kind: 'ints', value })
 export const int = (value: number): Attribute => ({ kind: 'int', value })
 export const text = (value: string): Attribute => ({ kind: 'string', value })
