@@ -72,7 +72,7 @@ test.each([
 test.each([
   [{ limitbytes: 1 }, 'limitbytes is not one of the options; the nearest is limitBytes'],
   [{ limitBytes: 0.5 }, `limitBytes is 0.5 but must be a whole number from 1; ${LEAVE}`],
-  [{ onProgress() {} }, 'onProgress is not one of the options; the nearest is vision'],
+  [{ onProgress() {} }, 'onProgress is not one of the options; the nearest is store'],
 ])('a probe with the options %o says what is wrong', async (options, sentence) => {
   expect(await sentenceOf(() => Engine.probe('a.gguf', options as never))).toBe(`unsupported: ${sentence}`)
 })

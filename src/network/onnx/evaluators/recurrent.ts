@@ -23,19 +23,22 @@ const limited: Activation = (x) => Math.min(1, Math.max(0, x))
 type Scaled = (x: number, alpha: number, beta: number) => number
 
 /** Activations that a node may name, with the defaults of their alpha and beta, if they have any. */
-const ACTIVATIONS: Readonly<Record<string, readonly [of: Scaled, alpha?: number, beta?: number]>> = {
-  Affine: [(x, a, b) => a * x + b, 1, 0],
-  Elu: [(x, a) => (x < 0 ? a * Math.expm1(x) : x), 1],
-  HardSigmoid: [(x, a, b) => limited(a * x + b), 0.2, 0.5],
-  LeakyRelu: [(x, a) => (x < 0 ? a * x : x), 0.01],
-  Relu: [(x) => Math.max(0, x)],
-  ScaledTanh: [(x, a, b) => a * Math.tanh(b * x), 1, 1],
-  Sigmoid: [sigmoid],
-  Softplus: [(x) => Math.log1p(Math.exp(x))],
-  Softsign: [(x) => x / (1 + Math.abs(x))],
-  Tanh: [Math.tanh],
-  ThresholdedRelu: [(x, a) => (x > a ? x : 0), 1],
-}
+const ACTIVATIONS: ReadonlyMap<string, readonly [of: Scaled, alpha?: number, beta?: number]> = new Map<
+  string,
+  readonly [of: Scaled, alpha?: number, beta?: number]
+>([
+  ['Affine', [(x, a, b) => a * x + b, 1, 0]],
+  ['Elu', [(x, a) => (x < 0 ? a * Math.expm1(x) : x), 1]],
+  ['HardSigmoid', [(x, a, b) => limited(a * x + b), 0.2, 0.5]],
+  ['LeakyRelu', [(x, a) => (x < 0 ? a * x : x), 0.01]],
+  ['Relu', [(x) => Math.max(0, x)]],
+  ['ScaledTanh', [(x, a, b) => a * Math.tanh(b * x), 1, 1]],
+  ['Sigmoid', [sigmoid]],
+  ['Softplus', [(x) => Math.log1p(Math.exp(x))]],
+  ['Softsign', [(x) => x / (1 + Math.abs(x))]],
+  ['Tanh', [Math.tanh]],
+  ['ThresholdedRelu', [(x, a) => (x > a ? x : 0), 1]],
+])
 
 /** Of an LSTM, the index of the activation of the cell. ONNX Runtime does not clip its input. */
 const OF_CELL = 2
@@ -50,7 +53,7 @@ function activationsOf(node: Node, directions: number, usual: readonly string[])
   return Array.from({ length: directions }, (_, direction) =>
     usual.map((each, at) => {
       const name = names?.[direction * usual.length + at] ?? each
-      const entry = Object.hasOwn(ACTIVATIONS, name) ? ACTIVATIONS[name] : undefined
+      const entry = ACTIVATIONS.get(name)
       if (entry === undefined) throw unclaimed(node, `its activation is ${name}`)
       const [of, alpha, beta] = entry
       const a = alpha === undefined ? 0 : (alphas.shift() ?? alpha)

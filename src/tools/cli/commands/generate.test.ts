@@ -1,13 +1,12 @@
 // halfbyte generate and chat. In: the real program on a tiny model. Out: replies as people and scripts rely
 // on them.
-import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { TRIALS } from '../../../core/generate/sampler/testing/brute-force.ts'
 import { flagOf } from '../sampler-flags.ts'
-import { ended, GREEDY, halfbyte, MAIN, model, path, start, testModels } from '../testing/program.ts'
+import { ended, GREEDY, halfbyte, model, path, start, testModels } from '../testing/program.ts'
+import { hasTerminal, startInTerminal } from '../testing/terminal.ts'
 
 testModels()
 
@@ -171,7 +170,7 @@ describe.concurrent('generate', () => {
   })
 })
 
-describe.concurrent('chat', () => {
+describe('chat', () => {
   test('answers piped lines one by one, and prints nothing else', async () => {
     const child = start('chat', model, '--max-tokens', '3', '--temperature', '0', '--system', 'be kind')
     const { code, out, err } = await ended(child, 'ab\n\ncd')
@@ -187,60 +186,58 @@ describe.concurrent('chat', () => {
     expect(err).toMatch(/^system prompt replaced\nthere is no command \/nosuch; .*\ncontext: \d+ of/)
   })
 
-  test.skipIf(!existsSync('/usr/bin/script'))(
+  test.skipIf(!hasTerminal)(
     'in a terminal, Ctrl-C stops the answer, and pressing it twice exits',
     async () => {
-      const { child, shows } = inTerminal({ TERM: 'xterm' })
-      await shows(/> /)
-      child.stdin.write('ab\r')
-      await shows(/ab\s+[a-z ]{20}/)
-      child.stdin.write('\x03')
-      await shows(/\[cancelled, .*> /s)
-      child.stdin.write('\x03')
-      expect(await new Promise((resolve) => child.on('exit', resolve))).toBe(0)
+      const { keys, until, ended } = inTerminal({ TERM: 'xterm' })
+      await until(/> /)
+      keys('ab\r')
+      await until(/ab\s+[a-z ]{20}/)
+      keys('\x03')
+      await until(/\[cancelled, .*> /s)
+      keys('\x03')
+      expect(await ended).toBe(0)
       expect(await readFile(path('state/halfbyte/chat-history'), 'utf8')).toBe('ab\n')
     },
   )
 
-  test.skipIf(!existsSync('/usr/bin/script'))(
-    'a pasted text is one message, and the last run can be recalled',
-    async () => {
-      const { child, shows } = inTerminal(
-        { TERM: 'xterm', XDG_STATE_HOME: path('other-state') },
-        '--max-tokens',
-        '2',
-      )
-      await shows(/> /)
-      child.stdin.write('\x1b[200~ab\rcd\x1b[201~\r')
-      await shows(/\[length, .*> /s)
-      child.stdin.write(`/save ${path('pasted.json')}\r`)
-      await shows(/2 messages are in/)
-      const [asked] = JSON.parse(await readFile(path('pasted.json'), 'utf8')).messages
-      expect(asked).toEqual({ role: 'user', content: 'ab\ncd' })
-      child.stdin.write('\x04')
-      await new Promise((resolve) => child.on('exit', resolve))
-      const again = inTerminal({ TERM: 'xterm', XDG_STATE_HOME: path('other-state') })
-      await again.shows(/> /)
-      again.child.stdin.write('\x1b[A')
-      await again.shows(/\/save .*pasted\.json/)
-      again.child.stdin.write('\x15\x04')
-      await new Promise((resolve) => again.child.on('exit', resolve))
-    },
-  )
+  test.skipIf(!hasTerminal)('a pasted text is one message, and the last run can be recalled', async () => {
+    const { keys, until, ended } = inTerminal(
+      { TERM: 'xterm', XDG_STATE_HOME: path('other-state') },
+      '--max-tokens',
+      '2',
+    )
+    await until(/> /)
+    keys('\x1b[200~ab\rcd\x1b[201~\r')
+    await until(/\[length, .*> /s)
+    keys(`/save ${path('pasted.json')}\r`)
+    await until(/2 messages are in/)
+    const [asked] = JSON.parse(await readFile(path('pasted.json'), 'utf8')).messages
+    expect(asked).toEqual({ role: 'user', content: 'ab\ncd' })
+    keys('\x04')
+    await ended
+    const again = inTerminal({ TERM: 'xterm', XDG_STATE_HOME: path('other-state') })
+    await again.until(/> /)
+    again.keys('\x1b[A')
+    await again.until(/\/save .*pasted\.json/)
+    again.keys('\x15\x04')
+    await again.ended
+  })
 
-  test.skipIf(!existsSync('/usr/bin/script'))(
+  test.skipIf(!hasTerminal)(
     'a plain terminal gets no moving lines, and a dumb one no escape sequence at all',
     async () => {
       for (const env of [
         { TERM: 'dumb', NO_COLOR: '' },
         { TERM: 'xterm', NO_COLOR: '1' },
       ]) {
-        const { child, shows } = inTerminal(env, '--max-tokens', '2', '--no-history')
-        let page = await shows(/> /)
-        child.stdin.write('ab\r')
-        page += await shows(/\[length, .*> /s)
-        child.stdin.write('\x04')
-        await new Promise((resolve) => child.on('exit', resolve))
+        const terminal = inTerminal(env, '--max-tokens', '2', '--no-history')
+        await terminal.until(/> /)
+        terminal.keys('ab\r')
+        await terminal.until(/\[length, .*> /s)
+        terminal.keys('\x04')
+        await terminal.ended
+        const page = terminal.raw
         expect(page).not.toContain('\x1b[K')
         expect(page).not.toContain('\x1b[2m')
         if (env.TERM === 'dumb') expect(page).not.toContain('\x1b')
@@ -250,23 +247,8 @@ describe.concurrent('chat', () => {
 })
 
 /** `halfbyte chat` in a terminal, with its history in the test's folder. */
-function inTerminal(env: Readonly<Record<string, string>>, ...flags: readonly string[]) {
-  const args = ['chat', model, '--temperature', '0', '--context', '16384', ...flags]
-  const child = spawn('script', ['-qec', [process.execPath, MAIN, ...args].join(' '), '/dev/null'], {
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: { ...process.env, NO_COLOR: '', XDG_STATE_HOME: path('state'), ...env },
+const inTerminal = (env: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
+  startInTerminal(['chat', model, '--temperature', '0', '--context', '16384', ...flags], {
+    XDG_STATE_HOME: path('state'),
+    ...env,
   })
-  let seen = ''
-  /** What has been shown since the last call, once it matches. */
-  const shows = (pattern: RegExp) =>
-    new Promise<string>((resolve) => {
-      child.stdout.on('data', (bytes) => {
-        seen += bytes
-        if (!pattern.test(seen)) return
-        child.stdout.removeAllListeners('data')
-        resolve(seen)
-        seen = ''
-      })
-    })
-  return { child, shows }
-}

@@ -55,16 +55,16 @@ export function targetOf(output: string): ConvertTarget {
 }
 
 /** Options of one target or two. */
-const OPTIONS = {
-  weights: ['hbm'],
-  sparse: ['hbm'],
-  shardSize: ['hbm'],
-  verbose: ['hbm'],
-  format: ['gguf', 'safetensors'],
-  python: ['gguf'],
-  name: ['hbm', 'gguf'],
-  license: ['hbm', 'gguf'],
-} as const satisfies Readonly<Record<string, readonly ConvertTarget[]>>
+const OPTIONS: ReadonlyMap<string, readonly ConvertTarget[]> = new Map([
+  ['weights', ['hbm']],
+  ['sparse', ['hbm']],
+  ['shardSize', ['hbm']],
+  ['verbose', ['hbm']],
+  ['format', ['gguf', 'safetensors']],
+  ['python', ['gguf']],
+  ['name', ['hbm', 'gguf']],
+  ['license', ['hbm', 'gguf']],
+])
 
 const TARGETS: Readonly<Record<ConvertTarget, { readonly what: string; readonly next: string }>> = {
   hbm: { what: 'a .hbm pack', next: 'choose --weights, or end the output with .gguf' },
@@ -84,16 +84,14 @@ export function checkTarget(output: string, target: ConvertTarget, command: Comm
   const { format } = command.opts<GgufFlags>()
   const isOther = target === 'safetensors' && format !== undefined && !FLOATS.includes(format)
   const wrong = isOther
-    ? 'format'
-    : Object.entries(OPTIONS).find(
-        ([name, targets]) => isGiven(name) && !targets.some((each) => each === target),
-      )?.[0]
+    ? (['format', ['gguf']] as const)
+    : [...OPTIONS].find(([name, targets]) => isGiven(name) && !targets.includes(target))
   if (wrong === undefined) {
     if (target === 'gguf') checkPython(command.opts<GgufFlags>())
     return
   }
-  const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${isOther ? ` ${format}` : ''}`
-  const homes: readonly ConvertTarget[] = isOther ? ['gguf'] : OPTIONS[wrong as keyof typeof OPTIONS]
+  const [option, homes] = wrong
+  const flag = `--${option.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}${isOther ? ` ${format}` : ''}`
   const others = homes.map((each) => (each === 'hbm' ? '.hbm packs' : each === 'gguf' ? 'GGUF' : 'folders'))
   const { what, next } = TARGETS[target]
   throw new HalfbyteError(

@@ -27,6 +27,8 @@ const HALF_LIMIT = 65504
 
 /** The formats of rounded matrices. */
 const FORMAT_OF = { Q8_0: 'w8_g32', Q4_0: 'w4_g32', Q4_1: 'w4m_g32' } as const
+type RoundedDType = keyof typeof FORMAT_OF
+const isRounded = (dtype: GgufDType): dtype is RoundedDType & GgufDType => Object.hasOwn(FORMAT_OF, dtype)
 
 /** The encodings of packs that GGUF also has. */
 const KEPT: ReadonlyMap<PackedEncoding, GgufDType> = new Map([
@@ -102,8 +104,8 @@ export async function* matrixBytes(
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
   const [n = 0, k = 0] = weight.shape
-  if (isKept && weight.packed !== undefined && dtype in FORMAT_OF) {
-    const format = FORMAT_OF[dtype as keyof typeof FORMAT_OF]
+  if (isKept && weight.packed !== undefined && isRounded(dtype)) {
+    const format = FORMAT_OF[dtype]
     const bytes = await weight.source.read(weight.offset, weight.byteLength, signal)
     // The codes may be unaligned within their buffer.
     const rows = ggmlBlocks(unlayMatrix(bytes.slice(), format, n, k))
