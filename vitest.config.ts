@@ -26,8 +26,11 @@ const LONG = [
   'test/conformance/{matrix,families,random-models,transformers}.test.ts',
 ]
 
-/** Nothing that tests download is stored in the home folder of whoever runs them. */
-const env = { HALFBYTE_NO_STORE: '1' }
+/**
+ * Nothing that tests download is stored in the home folder of whoever runs them. Progress lines would depend
+ * on the machine's speed.
+ */
+const env = { HALFBYTE_NO_STORE: '1', HALFBYTE_QUIET: '1' }
 
 const shared = {
   environment: 'node',

@@ -19,8 +19,13 @@ const status = new StatusLine({
   },
 })
 
+/** Whether the user wants no progress lines. */
+const isQuiet = (): boolean => (process.env.HALFBYTE_QUIET ?? '') !== ''
+
 /** Says what the command is doing; see `StatusLine`. */
-export const overwrite = (text: string, left?: TimeLeft): void => status.show(text, left)
+export function overwrite(text: string, left?: TimeLeft): void {
+  if (!isQuiet()) status.show(text, left)
+}
 
 export function clearProgress(): void {
   download = undefined

@@ -164,7 +164,7 @@ test.each<[string, DecoderForm, RegExp]>([
   [
     'rotations that change at 300',
     { angles: scaledFrom(300) },
-    /rotate position \d+ with other frequencies|no rotation/,
+    /rotate position \d+ with frequencies that differ|no rotation/,
   ],
   [
     'a table with one different row',
