@@ -4,7 +4,7 @@ import { defineConfig } from '@playwright/test'
 import { chromiumOptions } from './e2e/chromium.ts'
 
 const port = Number(process.env.HALFBYTE_PORT ?? 4173)
-// Nothing that Node programs download here is stored in the home folder of whoever runs them.
+// Node programs in tests must not store downloads in the user's home folder.
 process.env.HALFBYTE_NO_STORE = '1'
 
 const serve = (at: number, isolation: 'on' | 'off') => ({

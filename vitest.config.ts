@@ -27,8 +27,7 @@ const LONG = [
 ]
 
 /**
- * Nothing that tests download is stored in the home folder of whoever runs them. Progress lines would depend
- * on the machine's speed.
+ * Tests must not store downloads in the user's home folder. Progress lines depend on the machine's speed.
  */
 const env = { HALFBYTE_NO_STORE: '1', HALFBYTE_QUIET: '1' }
 

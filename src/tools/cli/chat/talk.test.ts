@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { hasTerminal, startInTerminal, type TerminalRun } from '../testing/terminal.ts'
 
-if (!hasTerminal) console.warn('skipped: there is no script of util-linux')
+if (!hasTerminal) console.warn('skipped: the script command of util-linux is not installed')
 
 let folder = ''
 beforeEach(async () => {
