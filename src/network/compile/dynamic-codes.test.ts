@@ -54,11 +54,48 @@ test.each<[string, Parameters<typeof run>[0]]>([
       ]
     },
   ],
+  [
+    'the scale is multiplied by itself',
+    (g, from) => {
+      const squared = g.op('Mul', [from.scale, from.scale])
+      return [[g.op('Mul', [g.cast(product(g, from), 'f32'), squared]), TYPE.f32]]
+    },
+  ],
+  [
+    'a sum is multiplied by its scale twice',
+    (g, from) => {
+      const scaled = g.op('Mul', [g.cast(product(g, from), 'f32'), from.scale])
+      return [[g.op('Mul', [from.scale, scaled]), TYPE.f32]]
+    },
+  ],
+  [
+    'a sum is multiplied by a sum',
+    (g, from) => {
+      const sum = g.cast(product(g, from), 'f32')
+      return [[g.op('Mul', [g.op('Mul', [sum, sum]), from.scale]), TYPE.f32]]
+    },
+  ],
+  [
+    'a product does not subtract the zero point',
+    (g, from) => {
+      const sum = g.cast(product(g, { ...from, zero: '' }), 'f32')
+      return [[g.op('Mul', [sum, from.scale]), TYPE.f32]]
+    },
+  ],
   ['a sum misses its scale', (g, from) => [[g.cast(product(g, from), 'f32'), TYPE.f32]]],
 ])('if %s, it has the values of the standard', async (_, make) => {
   const { wanted, found, foreign } = await run(make)
   for (const [name, { dtype, dims, data }] of wanted)
     expect(found.get(name), name).toMatchObject<Partial<Tensor>>({ dtype, dims, data })
+  expect(foreign).toContain('DynamicQuantizeLinear')
+})
+
+test('many paths from the scale to one sum are followed once', async () => {
+  const { foreign } = await run((g, from) => {
+    let scale = from.scale
+    for (let step = 0; step < 60; step++) scale = g.op('Mul', [scale, scale])
+    return [[g.op('Mul', [g.cast(product(g, from), 'f32'), scale]), TYPE.f32]]
+  })
   expect(foreign).toContain('DynamicQuantizeLinear')
 })
 

@@ -80,6 +80,7 @@ const quantize: Handler = (lowering, node) => {
 
 /** Outputs x, 1 and 0, so that a product that reads the three multiplies x itself. */
 const dynamicQuantize: Handler = (lowering, node) => {
+  lowering.spend(lowering.graph.nodes.length)
   if (!meetOwnScale(lowering.graph, node))
     throw unclaimed(node, 'its codes, scale or zero point are used outside of products')
   const [codes = '', scale = '', zero = ''] = node.outputs

@@ -1,10 +1,10 @@
-// Whether the codes that a network rounds at run time end in products with their scale, so that the floats
-// can stand for them.
-import { type Graph, type Node, readersOf } from '../../onnx/ir/graph.ts'
+// Decides whether the codes that a network computes at run time are only multiplied, and the results only by
+// their scale, so that the floats can replace the codes.
+import { type Graph, type Node, readsOf } from '../../onnx/ir/graph.ts'
 
-/** Operators through which a factor of their input is a factor of their output. */
+/** Operators through which a factor of their first input is a factor of their output. */
 const LINEAR: ReadonlySet<string> = new Set([
-  ...['Mul', 'Cast', 'Identity', 'Reshape', 'Unsqueeze', 'Squeeze', 'Flatten', 'Transpose', 'Expand'],
+  ...['Cast', 'Identity', 'Reshape', 'Unsqueeze', 'Squeeze', 'Flatten', 'Transpose', 'Expand'],
 ])
 
 /** The places of the codes, their scale and their zero point in the inputs of nodes that take all three. */
@@ -14,52 +14,47 @@ const TAKES_ALL: ReadonlyMap<string, readonly [number, number, number]> = new Ma
 ])
 const PRODUCTS: ReadonlySet<string> = new Set(['MatMulInteger', 'ConvInteger'])
 
+/** A value that depends on a DynamicQuantizeLinear. `sums`: sums of products that still lack the scale. */
+type Kind = 'codes' | 'scale' | 'zero' | 'sums'
+
 /**
  * Whether each reader of a DynamicQuantizeLinear either takes codes, scale and zero point together, or
- * computes sums of products whose results are multiplied by the scale, and nothing else depends on the three.
+ * computes sums of products whose results are multiplied by the scale once, and nothing else depends on the
+ * three.
  */
 export function meetOwnScale(graph: Graph, { outputs }: Node): boolean {
   const [codes = '', scale = '', zero = ''] = outputs
-  if ([codes, scale, zero].some((name) => graph.outputs.includes(name))) return false
-  const readers = readersOf(graph)
-  const of = (name: string): readonly Node[] => (name === '' ? [] : (readers.get(name) ?? []))
-  const takesAll = ({ op, inputs }: Node): boolean => {
-    const [first, second, third] = TAKES_ALL.get(op) ?? []
-    return (
-      first !== undefined &&
-      inputs[first] === codes &&
-      inputs[second!] === scale &&
-      (inputs[third!] ?? '') === zero
-    )
+  const kinds = new Map<string, Kind>([
+    [codes, 'codes'],
+    [scale, 'scale'],
+    [zero, 'zero'],
+  ])
+  kinds.delete('')
+  for (const node of graph.nodes) {
+    const count = readsOf(node).filter((name) => kinds.has(name)).length
+    if (count === 0) continue
+    const made = kindMade(node, count, (at) => kinds.get(node.inputs[at] ?? ''))
+    if (made === undefined) return false
+    if (made !== 'floats') for (const name of node.outputs) kinds.set(name, made)
   }
-  const products = of(codes).filter((node) => !takesAll(node))
-  const isProduct = (node: Node) =>
-    PRODUCTS.has(node.op) && node.inputs[0] === codes && node.inputs[1] !== codes && node.inputs[2] === zero
-  if (!products.every(isProduct) || !of(zero).every((node) => takesAll(node) || isProduct(node))) return false
+  return !graph.outputs.some((name) => kinds.has(name))
+}
 
-  /** The nodes that a value reaches through linear operators. */
-  const reached = (from: readonly string[]): ReadonlySet<Node> => {
-    const found = new Set<Node>()
-    const next = [...from]
-    for (let name = next.pop(); name !== undefined; name = next.pop())
-      for (const node of of(name))
-        if (LINEAR.has(node.op) && !found.has(node)) {
-          found.add(node)
-          next.push(...node.outputs)
-        }
-    return found
-  }
-  const sums = products.flatMap((node) => node.outputs)
-  const withScale = reached([scale])
-  const withSums = reached(sums)
-  /** Whether every path of linear operators ends in a product with the other value. */
-  const meets = (name: string, others: ReadonlySet<Node>): boolean =>
-    !graph.outputs.includes(name) &&
-    of(name).every(
-      (node) =>
-        takesAll(node) ||
-        (node.op === 'Mul' && others.has(node)) ||
-        (LINEAR.has(node.op) && node.outputs.every((made) => meets(made, others))),
-    )
-  return meets(scale, withSums) && sums.every((name) => meets(name, withScale))
+/**
+ * The kind of the outputs of a node with `count` inputs of a kind. `floats`: they no longer depend on the
+ * scale. Undefined if the floats would change them.
+ */
+function kindMade(
+  { op }: Node,
+  count: number,
+  kindOf: (at: number) => Kind | undefined,
+): 'scale' | 'sums' | 'floats' | undefined {
+  const [first, second, third] = [0, 1, 2].map(kindOf)
+  const all = TAKES_ALL.get(op)?.map(kindOf)
+  if (all !== undefined) return count === 3 && `${all}` === 'codes,scale,zero' ? 'floats' : undefined
+  if (PRODUCTS.has(op)) return count === 2 && first === 'codes' && third === 'zero' ? 'sums' : undefined
+  const own = op === 'Mul' ? (first ?? second) : LINEAR.has(op) ? first : undefined
+  if (own !== 'scale' && own !== 'sums') return undefined
+  if (count === 1) return own
+  return op === 'Mul' && second === (own === 'scale' ? 'sums' : 'scale') ? 'floats' : undefined
 }
