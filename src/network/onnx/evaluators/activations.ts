@@ -13,9 +13,9 @@ export const sigmoid: Compute = (x) => 1 / (1 + Math.exp(-x))
 const gelu: Compute = (x) => 0.5 * x * (1 + erf(x / Math.SQRT2))
 const geluTanh: Compute = (x) => 0.5 * x * (1 + Math.tanh(Math.sqrt(2 / Math.PI) * (x + 0.044715 * x ** 3)))
 /** ln(1 + e^x) without overflow. */
-const softplus: Compute = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
-const limited: Compute = (x) => Math.max(0, Math.min(1, x))
-const elu = (x: number, alpha: number): number => (x < 0 ? alpha * Math.expm1(x) : x)
+export const softplus: Compute = (x) => Math.max(x, 0) + Math.log1p(Math.exp(-Math.abs(x)))
+export const limited: Compute = (x) => Math.max(0, Math.min(1, x))
+export const elu = (x: number, alpha: number): number => (x < 0 ? alpha * Math.expm1(x) : x)
 
 function geluOf(node: Node): Compute {
   const kind = stringOf(node, 'approximate', 'none')

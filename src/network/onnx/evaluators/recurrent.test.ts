@@ -109,6 +109,18 @@ test('named activations take alpha and beta in their order', () => {
   for (const [at, value] of h.entries()) expect(value).toBeCloseTo(2 * c[at]! + 3, 5)
 })
 
+test('Softplus of a large number is that number', () => {
+  const large = tensorOf(
+    'f32',
+    x.dims,
+    (x.data as Float32Array).map((value) => 1e4 * value),
+  )
+  const names: Attribute = { kind: 'strings', value: ['Sigmoid', 'Softplus', 'Tanh'] }
+  const [, , c] = lstm([large, ...plain.slice(1)], { activations: names })
+  expect([...c].every(Number.isFinite)).toBe(true)
+  expect(Math.max(...c)).toBeGreaterThan(710)
+})
+
 test('an activation that does not exist is named', () => {
   const names: Attribute = { kind: 'strings', value: ['Sigmoid', 'constructor', 'Tanh'] }
   expect(() => lstm(plain, { activations: names })).toThrow(/its activation is constructor/)

@@ -13,28 +13,24 @@ import {
 } from '../ir/operator.ts'
 import { countOf, reader, type Tensor, tensorOf } from '../ir/tensor.ts'
 import { isBackward, isBatchFirst, type Recurrence, recurrenceOf } from '../operators/recurrent.ts'
+import { elu, limited, sigmoid, softplus } from './activations.ts'
 
 type Read = (index: number) => number
 type Activation = (x: number) => number
 
-const sigmoid: Activation = (x) => 1 / (1 + Math.exp(-x))
-const limited: Activation = (x) => Math.min(1, Math.max(0, x))
+/** An activation with the defaults of its alpha and beta, if it has any. */
+type Named = readonly [of: (x: number, alpha: number, beta: number) => number, alpha?: number, beta?: number]
 
-type Scaled = (x: number, alpha: number, beta: number) => number
-
-/** Activations that a node may name, with the defaults of their alpha and beta, if they have any. */
-const ACTIVATIONS: ReadonlyMap<string, readonly [of: Scaled, alpha?: number, beta?: number]> = new Map<
-  string,
-  readonly [of: Scaled, alpha?: number, beta?: number]
->([
+/** Activations that a node may name. */
+const ACTIVATIONS: ReadonlyMap<string, Named> = new Map<string, Named>([
   ['Affine', [(x, a, b) => a * x + b, 1, 0]],
-  ['Elu', [(x, a) => (x < 0 ? a * Math.expm1(x) : x), 1]],
+  ['Elu', [elu, 1]],
   ['HardSigmoid', [(x, a, b) => limited(a * x + b), 0.2, 0.5]],
   ['LeakyRelu', [(x, a) => (x < 0 ? a * x : x), 0.01]],
   ['Relu', [(x) => Math.max(0, x)]],
   ['ScaledTanh', [(x, a, b) => a * Math.tanh(b * x), 1, 1]],
   ['Sigmoid', [sigmoid]],
-  ['Softplus', [(x) => Math.log1p(Math.exp(x))]],
+  ['Softplus', [softplus]],
   ['Softsign', [(x) => x / (1 + Math.abs(x))]],
   ['Tanh', [Math.tanh]],
   ['ThresholdedRelu', [(x, a) => (x > a ? x : 0), 1]],
