@@ -4,7 +4,7 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { flagOf, floatOf, intOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countOf } from '../../onnx/ir/tensor.ts'
-import { CHANNEL_WEIGHTS } from '../../onnx/operators/norms.ts'
+import { hasGroupWeights } from '../../onnx/operators/norms.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { first, type Handler, optional, output, type SomeHandlers } from './handler.ts'
@@ -88,7 +88,7 @@ function groupNormed(groupsOf: (node: Node, channels: number) => number): Handle
       .slice(2)
     const rows = norm(lowering, node, { x: split, axes }, true)
     const tree = add(mul(arg(0), arg(1)), arg(2))
-    if (node.op === 'GroupNormalization' && node.version < CHANNEL_WEIGHTS) {
+    if (hasGroupWeights(node)) {
       const [scale, bias] = [1, 2].map((index) => ofGroups(lowering, node, index, axes.length)) as [Ref, Ref]
       const made = map(lowering, node, [rows, scale, bias], tree)
       lowering.values.name(output(node), reshape(lowering, node, made, dimsOf(x)))

@@ -4,7 +4,7 @@ import { axisOf, broadcast, broadcastIndices } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
 import { type Evaluation, flagOf, floatOf, given, intOf, unclaimed, unfit, wants } from '../ir/operator.ts'
 import { countOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
-import { CHANNEL_WEIGHTS, meanDims, stashOf } from '../operators/norms.ts'
+import { hasGroupWeights, meanDims, stashOf } from '../operators/norms.ts'
 import { biased } from './activations.ts'
 
 interface NormOptions {
@@ -99,7 +99,7 @@ function evaluateGroups(context: Evaluation, groups: number): Tensor {
   const [batch, channels] = input.dims
   if (batch === undefined || channels === undefined || groups < 1 || channels % groups !== 0)
     throw unfit(node, `it makes ${groups} groups of its input of shape [${input.dims}]`)
-  const each = node.op === 'GroupNormalization' && node.version < CHANNEL_WEIGHTS ? channels / groups : 1
+  const each = hasGroupWeights(node) ? channels / groups : 1
   const perChannel = (tensor: Tensor): Tensor => {
     const read = reader(tensor)
     const values = Array.from({ length: tensor.data.length * each }, (_, at) => read(Math.floor(at / each)))

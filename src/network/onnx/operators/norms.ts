@@ -67,8 +67,8 @@ const simplifiedLayerNormalization: Operator = define({
   infer: (context) => inferRows(context).slice(0, 2),
 })
 
-/** The first opset in which GroupNormalization has weights for each channel instead of each group. */
-export const CHANNEL_WEIGHTS = 21
+/** Whether a norm has weights for each group instead of each channel: GroupNormalization before opset 21. */
+export const hasGroupWeights = ({ op, version }: Node): boolean => op === 'GroupNormalization' && version < 21
 
 /** A row is a group of a sample's channels. */
 const groupNormalization: Operator = define({
