@@ -10,7 +10,7 @@ export const floatBiases: Pass = {
   run(graph) {
     const found = graph.nodes.filter(isSum).flatMap((node) => roundedBias(graph, node) ?? [])
     if (found.length === 0) return graph
-    const around: Around = { constants: new Map(graph.constants), names: new Set(namesIn(graph)) }
+    const around = { names: new Set(namesIn(graph)) }
     const changed = new Map<Node, readonly Node[]>()
     for (const bias of found) {
       const { sum, cast, scaling } = bias
@@ -80,7 +80,10 @@ const productOf = (node: Node | undefined): string | symbol =>
   node?.op === 'Mul' ? [...node.inputs].sort().join('\n') : Symbol('other')
 
 /** The bias in the shape of the rounded one. */
-function biasNodes(around: Around, { shaping, bias }: RoundedBias): { nodes: Node[]; output: string } {
+function biasNodes(
+  around: Pick<Around, 'names'>,
+  { shaping, bias }: RoundedBias,
+): { nodes: Node[]; output: string } {
   let output = bias
   const nodes = shaping.map((node) => {
     const made = freeName(around, `${bias} shaped`)

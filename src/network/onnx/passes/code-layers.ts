@@ -66,13 +66,9 @@ class Decoding {
       const transposed = (name: string) =>
         add('Transpose', [name], { perm: { kind: 'ints', value: [0, 2, 1] } })
       const { constants } = this.around
-      const isSimple = [codes, scale, ...(zero === undefined ? [] : [zero])].every((name) =>
-        constants.has(name),
-      )
-      if (isSimple && constants.get(scale)!.dims.length === 1) {
-        const inputs = [codes, scale, ...(zero === undefined ? [] : [zero])]
-        return transposed(add('DequantizeLinear', inputs, { axis: { kind: 'int', value: 0 } }))
-      }
+      const coded = [codes, scale, ...(zero === undefined ? [] : [zero])]
+      if (coded.every((name) => constants.has(name)) && constants.get(scale)!.dims.length === 1)
+        return transposed(add('DequantizeLinear', coded, { axis: { kind: 'int', value: 0 } }))
       const centred = zero === undefined ? floats(codes) : add('Sub', [floats(codes), spread(floats(zero))])
       return transposed(add('Mul', [centred, spread(scale)]))
     })
