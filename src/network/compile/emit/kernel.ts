@@ -171,8 +171,13 @@ export const PRODUCT_WORDS = {
   aSteps: 14,
 } as const
 
+/** Bytes of an element and of a vector. */
+export const ELEMENT = 4
+export const VECTOR = 16
+
 /** Columns in a panel, and the maximum number of rows in a tile. */
 export const PANEL = 8
+export const PANEL_BYTES = ELEMENT * PANEL
 export const TILE_ROWS = 6
 /**
  * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and

@@ -1,10 +1,8 @@
 // The multiplications of a tile: some rows of A by a panel of eight columns of B. Six rows have twelve sums,
 // which hide the latency of an addition; with two vectors of B and one of A they fit into 16 registers.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
-import { PANEL, type PRODUCT_WORDS, type ProductForm } from './kernel.ts'
+import { PANEL_BYTES, type PRODUCT_WORDS, type ProductForm, VECTOR } from './kernel.ts'
 
-const PANEL_BYTES = 4 * PANEL
-const VECTOR_BYTES = 16
 /** How many panels a single row is multiplied by at once. They fit into the tile. */
 export const PANELS_AT_ONCE = 4
 
@@ -70,9 +68,7 @@ export class TileEmitter {
   emitRow(): void {
     const code = this.#code
     const { k, tile, from, a, aK } = this.#at
-    const sums = Array.from({ length: (PANELS_AT_ONCE * PANEL_BYTES) / VECTOR_BYTES }, () =>
-      code.local('v128'),
-    )
+    const sums = Array.from({ length: (PANELS_AT_ONCE * PANEL_BYTES) / VECTOR }, () => code.local('v128'))
     for (const sum of sums) code.floats(0).set(sum)
     const panels = Array.from({ length: PANELS_AT_ONCE }, () => code.local('i32'))
     for (const [index, panel] of panels.entries()) {
@@ -91,7 +87,7 @@ export class TileEmitter {
         for (const half of [0, 1]) {
           code
             .get(panel)
-            .memory('v128.load', VECTOR_BYTES * half)
+            .memory('v128.load', VECTOR * half)
             .set(numbers)
           this.#multiply(sums[2 * index + half]!, x, numbers)
         }
@@ -109,7 +105,7 @@ export class TileEmitter {
       this.#code
         .get(tile)
         .get(sum)
-        .memory('v128.store', VECTOR_BYTES * index)
+        .memory('v128.store', VECTOR * index)
   }
 
   /** Adds a product to the sum. */
@@ -185,7 +181,7 @@ export class TileEmitter {
       .set(low)
     code
       .get(b)
-      .memory('v128.load', PANEL_BYTES * step + 16)
+      .memory('v128.load', PANEL_BYTES * step + VECTOR)
       .set(high)
     for (const [row, address] of at.entries()) {
       if (!this.#form.isByColumn)
@@ -197,7 +193,7 @@ export class TileEmitter {
         if (this.#form.isByColumn)
           code
             .get(address)
-            .memory('v128.load', VECTOR_BYTES * half)
+            .memory('v128.load', VECTOR * half)
             .set(x)
         this.#multiply(sums[2 * row + half]!, x, numbers)
       }

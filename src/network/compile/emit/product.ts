@@ -14,6 +14,7 @@ import { type Address, emitAddresses } from './addresses.ts'
 import {
   type Kernel,
   PANEL,
+  PANEL_BYTES,
   PRODUCT_WORDS,
   type ProductForm,
   productWord,
@@ -21,12 +22,10 @@ import {
   STREAM_WORDS,
   streamWord,
   tileRows,
+  VECTOR,
 } from './kernel.ts'
 import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
-
-const PANEL_BYTES = 4 * PANEL
-const VECTOR_BYTES = 16
 
 export function emitProduct(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean): void {
   new ProductEmitter(code, kernel, form, fuse).emit()
@@ -133,9 +132,7 @@ class ProductEmitter {
       emitAddresses(code, kernel, this.#record, batch, addresses)
       for (const [at, local] of starts.entries()) if (at > 0) this.#toUnit(local, at, start, column)
       this.#least(this.#left, () => code.get(m).get(start).plain('i32.sub'), unitRows)
-      inner().get(column).plain('i32.sub').set(this.#columns)
-      code.number(PANEL).get(this.#columns).plain('i32.lt_s')
-      code.when(() => code.number(PANEL).set(this.#columns))
+      this.#least(this.#columns, () => inner().get(column).plain('i32.sub'), PANEL)
       this.#takePanel(column)
       this.#toRow(start)
       if (this.#form.isByColumn)
@@ -191,11 +188,13 @@ class ProductEmitter {
   }
 
   /** Sets the local to what `value` leaves on the stack, or to `most` if that is less. */
-  #least(local: Local, value: () => void, most: Local): void {
+  #least(local: Local, value: () => void, most: Local | number): void {
     const code = this.#code
+    const limit = () => (typeof most === 'number' ? code.number(most) : code.get(most))
     value()
-    code.set(local).get(most).get(local).plain('i32.lt_s')
-    code.when(() => code.get(most).set(local))
+    code.set(local)
+    limit().get(local).plain('i32.lt_s')
+    code.when(() => limit().set(local))
   }
 
   /** Advances a stream to the unit's first row and column. */
@@ -247,7 +246,7 @@ class ProductEmitter {
       code.get(this.#b).set(from).get(panel).set(to).get(k).set(left)
       code.loop(() => {
         code.get(to).get(from).memory('v128.load').memory('v128.store')
-        code.get(to).get(from).memory('v128.load', 16).memory('v128.store', 16)
+        code.get(to).get(from).memory('v128.load', VECTOR).memory('v128.store', VECTOR)
         code.get(from).get(bK).plain('i32.add').set(from)
         code.increase(to, PANEL_BYTES).increase(left, -1).get(left)
       })
@@ -282,12 +281,10 @@ class ProductEmitter {
     const bytes = code.local('i32')
     const row = code.local('i32')
     const isSingle = code.local('i32')
-    const most = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
     const tallest = tileRows(this.#fuse)
-    code.number(tallest).set(most)
     code.loop(() => {
-      this.#least(count, () => code.get(left), most)
+      this.#least(count, () => code.get(left), tallest)
       code.get(left).number(1).plain('i32.eq').tee(isSingle)
       code.when(() => this.#multiply.emit(1))
       code.get(isSingle).plain('i32.eqz')
@@ -300,7 +297,7 @@ class ProductEmitter {
         for (const [at, local] of starts.entries()) if (at > 0) code.get(local).set(rows.row(at))
         const isFull = () => code.get(this.#columns).number(PANEL).plain('i32.eq')
         isFull()
-        code.when(() => rows.emitVectors(PANEL_BYTES / VECTOR_BYTES))
+        code.when(() => rows.emitVectors(PANEL_BYTES / VECTOR))
         isFull().plain('i32.eqz')
         code.when(() => rows.emitRow(bytes))
         for (const [at, local] of starts.entries()) {

@@ -2,11 +2,8 @@
 // along a row, others across rows. Blocks of four by four elements are read as vectors and turned in
 // registers. The remainder of the rows is computed across them, with a row in each lane.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
-import { type Kernel, QUAD_ROWS, STREAM_WORDS, streamWord } from './kernel.ts'
+import { ELEMENT, type Kernel, QUAD_ROWS, STREAM_WORDS, streamWord, VECTOR } from './kernel.ts'
 import type { RowEmitter } from './row-emitter.ts'
-
-const ELEMENT = 4
-const VECTOR = 16
 
 interface QuadStream {
   readonly isTurned: boolean
@@ -175,17 +172,12 @@ export class QuadEmitter {
       return local
     }
     const [a, b, c, d] = rows as [Local, Local, Local, Local]
-    const [low, high] = [
-      [0, 4, 1, 5],
-      [2, 6, 3, 7],
-    ]
-    const [ab, cd] = [
-      [pair(a, b, low!), pair(a, b, high!)],
-      [pair(c, d, low!), pair(c, d, high!)],
-    ]
-    return [0, 1].flatMap((half) => [
-      pair(ab![half]!, cd![half]!, [0, 1, 4, 5]),
-      pair(ab![half]!, cd![half]!, [2, 3, 6, 7]),
-    ])
+    const low = [0, 4, 1, 5]
+    const high = [2, 6, 3, 7]
+    return [low, high].flatMap((lanes) => {
+      const ab = pair(a, b, lanes)
+      const cd = pair(c, d, lanes)
+      return [pair(ab, cd, [0, 1, 4, 5]), pair(ab, cd, [2, 3, 6, 7])]
+    })
   }
 }

@@ -9,6 +9,7 @@ import { emitTree } from './expression.ts'
 import {
   type Cell,
   canLeave,
+  ELEMENT,
   type Kernel,
   RECORD,
   type Source,
@@ -16,11 +17,9 @@ import {
   STREAM_WORDS,
   sizesWord,
   streamWord,
+  VECTOR,
 } from './kernel.ts'
 
-/** Bytes of an element and of a vector. */
-const ELEMENT = 4
-const VECTOR = 16
 /**
  * Passes whose elements cost less than this process two vectors at once, because a single sum would wait for
  * its own latency.
