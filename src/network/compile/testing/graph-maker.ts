@@ -52,7 +52,7 @@ export const namedNode = (
   output: string,
   attributes: Node['attributes'] = new Map(),
 ): Node => ({
-  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output], attributes },
+  ...{ name: output, op, domain: '', version: OPSET, inputs, outputs: [output], attributes },
 })
 
 export const ints = (value: readonly number[]): Attribute => ({ kind: 'ints', value })

@@ -1,17 +1,16 @@
 // Steps of random graphs that work with integers, booleans, computed shapes and branches. Each begins with an
 // input of its own or with a shape, and ends as floats, which the other steps read.
-import type { Graph, Node } from '../../onnx/ir/graph.ts'
-import { countOf, type DType, tensorOf } from '../../onnx/ir/tensor.ts'
-import { type GraphMaker, int, ints, type Step } from './graph-maker.ts'
+import type { Graph } from '../../onnx/ir/graph.ts'
+import { countOf, tensorOf } from '../../onnx/ir/tensor.ts'
+import { TYPE } from '../../onnx/testing/node-writer.ts'
+import { type GraphMaker, int, ints, namedNode, type Step } from './graph-maker.ts'
 
-const F32 = 1
-const NUMBERS: Partial<Record<DType, number>> = { i32: 6, i64: 7, bool: 9, u8: 2, i8: 3 }
 const SIZES = [1, 2, 3, 5, 8]
 
 /** A value that other nodes of the step read; its elements are in a small range. */
 interface Whole {
   readonly name: string
-  readonly dtype: DType
+  readonly dtype: keyof typeof TYPE
   readonly dims: readonly number[]
 }
 
@@ -34,8 +33,8 @@ function made(graph: GraphMaker, op: string, inputs: readonly string[], of: Omit
   return { name, ...of }
 }
 
-const cast = (graph: GraphMaker, { name, dims }: Whole, dtype: DType): Whole =>
-  made(graph, 'Cast', [name], { dtype, dims }, { to: int(NUMBERS[dtype]!) })
+const cast = (graph: GraphMaker, { name, dims }: Whole, dtype: Whole['dtype']): Whole =>
+  made(graph, 'Cast', [name], { dtype, dims }, { to: int(TYPE[dtype]) })
 
 /** A constant that broadcasts to the value. */
 function other(graph: GraphMaker, { dtype, dims }: Whole, low = -4): string {
@@ -120,7 +119,7 @@ const MAX_OPERATIONS = 8
 function wholeNumbers(graph: GraphMaker): void {
   let value = wholeInput(graph)
   for (let left = graph.random.between(2, MAX_OPERATIONS); left > 0; left--) value = changed(graph, value)
-  graph.node('Cast', [value.name], value.dims, { to: int(F32) })
+  graph.node('Cast', [value.name], value.dims, { to: int(TYPE.f32) })
 }
 
 /** The size of an axis, as a list of one. */
@@ -156,20 +155,16 @@ function shapes(graph: GraphMaker): void {
       string,
     ]
     const range = made(graph, 'Range', [zero, last.name, one], { dtype: 'i64', dims: [] })
-    graph.node('Cast', [range.name], [dims[axis]!], { to: int(F32) })
+    graph.node('Cast', [range.name], [dims[axis]!], { to: int(TYPE.f32) })
   }
 }
 
 /** A graph that reads a value of the enclosing one. */
 function arm(graph: GraphMaker, name: string): Graph {
   const base = `arm ${graph.nodes.length} ${graph.random.below(1e9)}`
-  const node = (op: string, inputs: readonly string[], output: string): Node => ({
-    ...{ name: output, op, domain: '' as const, version: 23, inputs, outputs: [output] },
-    attributes: new Map(),
-  })
   const nodes = [
-    node(graph.pick(['Relu', 'Neg', 'Abs', 'Tanh']), [name], base),
-    node(graph.pick(['Add', 'Mul', 'Max']), [base, name], `${base} end`),
+    namedNode(graph.pick(['Relu', 'Neg', 'Abs', 'Tanh']), [name], base),
+    namedNode(graph.pick(['Add', 'Mul', 'Max']), [base, name], `${base} end`),
   ]
   return { name: base, inputs: [], outputs: [`${base} end`], constants: new Map(), nodes }
 }
