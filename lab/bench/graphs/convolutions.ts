@@ -13,6 +13,7 @@ import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { Network } from '../../../src/network/api/network.ts'
+import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
@@ -27,12 +28,6 @@ const LEAST_MS = 40
 const LEAST_VALUE = 1e-3
 /** Runs after which both engines' functions are optimised. */
 const WARM = 8
-const ORT_TYPES: Readonly<Record<string, string>> = {
-  f32: 'float32',
-  i64: 'int64',
-  i32: 'int32',
-  bool: 'bool',
-}
 
 const command = new Command('convolutions')
   .argument('[files...]', 'ONNX files; default: single layers')
@@ -69,12 +64,7 @@ async function compare({ name, flop, bytes }: Layer, shape?: string): Promise<vo
   const network = await Network.open(open, { threads: options.threads }, nodeHost())
   const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'], logSeverityLevel: 4 })
   const inputs = Object.fromEntries(feeds)
-  const theirs = Object.fromEntries(
-    [...feeds].map(([key, { dtype, data, dims }]) => [
-      key,
-      new Tensor(ORT_TYPES[dtype] as 'float32', data as Float32Array, dims),
-    ]),
-  )
+  const theirs = Object.fromEntries([...feeds].map(([key, tensor]) => [key, toOrt(Tensor, tensor)]))
   const output = network.outputs[0]!.name
   const runs = [
     async () => (await network.run(inputs))[output]!.data as Float32Array,

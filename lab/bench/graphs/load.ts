@@ -9,6 +9,7 @@ import { spawnSync } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
+import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { modelBytes } from '../../../src/network/onnx/testing/write-model.ts'
 import type { NetworkTensor, Network as SourceNetwork } from '../../../src/node-network.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
@@ -60,13 +61,6 @@ async function halfbyte(bytes: Uint8Array, path: string): Promise<Times> {
   return { load, ...(await runs(() => network.run(inputs))) }
 }
 
-const ORT_TYPES: Readonly<Record<string, string>> = {
-  f32: 'float32',
-  i64: 'int64',
-  i32: 'int32',
-  bool: 'bool',
-}
-
 async function onnxruntime(bytes: Uint8Array, path: string): Promise<Times> {
   env.wasm.numThreads = 1
   const open = (each: Uint8Array) =>
@@ -76,10 +70,7 @@ async function onnxruntime(bytes: Uint8Array, path: string): Promise<Times> {
   const [load, session] = await timed(() => open(bytes))
   const own = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'))
   const feeds = Object.fromEntries(
-    Object.entries(packagedInputs(path, own.inputs)).map(([name, { dtype, data, dims }]) => [
-      name,
-      new Tensor(ORT_TYPES[dtype] as 'float32', data as Float32Array, dims),
-    ]),
+    Object.entries(packagedInputs(path, own.inputs)).map(([name, tensor]) => [name, toOrt(Tensor, tensor)]),
   )
   return { load, ...(await runs(() => session.run(feeds))) }
 }
@@ -121,7 +112,7 @@ for (const path of command.args) {
       both: of((each) => each.load + each.first),
     }
   })
-  const shown = cells.flatMap(({ load, first, both }) => [load, first, both].map(spreadText))
+  const shown = cells.flatMap(({ load, first, both }) => [load, first, both].map((each) => spreadText(each)))
   const ratio = cells[1]!.both.median / cells[0]!.both.median
   console.log(`| ${[packagedName(path), ...shown, ratio.toFixed(2)].join(' | ')} |`)
 }

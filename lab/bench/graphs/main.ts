@@ -10,6 +10,7 @@ import { basename } from 'node:path'
 import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'
+import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
@@ -49,10 +50,7 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
   for (const sizes of rows) {
     const inputs = drawnInputs(taken, sizes, vocabulary)
     const feeds = Object.fromEntries(
-      Object.entries(inputs).map(([key, { dtype, data, dims }]) => [
-        key,
-        new Tensor(dtype === 'f32' ? 'float32' : 'int64', data as Float32Array, dims),
-      ]),
+      Object.entries(inputs).map(([key, tensor]) => [key, toOrt(Tensor, tensor)]),
     )
     const runs = [
       async () => (await network.run(inputs))[output!.name]!.data as Float32Array,
