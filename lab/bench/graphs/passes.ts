@@ -1,10 +1,10 @@
 // Measures the gain of each stage of the graph compiler: an encoder compiled with all stages, without each of
 // them and of their parts, and with none.
 //
-//   node lab/bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7] [--packaged]     processor times of one
-// thread Files with open axes are taken as text models, with one text of 64 tokens; others have one size. Ids
-// are within the graph's tables. `--packaged`: graphs of `packaged.py`, in the sizes of its table. Default:
-// MiniLM's shape with random weights.
+//   node lab/bench/graphs/passes.ts [FILE.onnx ...] [--rounds 7] [--packaged]
+// Times are processor times of one thread. Files with open axes are taken as text models, with one text of 64
+// tokens; others have one size. Ids are within the graph's tables. `--packaged`: graphs of `packaged.py`, in
+// the sizes of packaged-sizes.json. Default: MiniLM's shape with random weights.
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { Command } from 'commander'

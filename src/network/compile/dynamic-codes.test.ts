@@ -1,6 +1,6 @@
-// Codes that a network rounds at run time. In: graphs in which nodes other than products read the codes,
-// their scale or their zero point. Out: whether they are those of the evaluator, and whether products keep
-// the floats.
+// Codes that a network computes at run time. In: graphs in which nodes other than products read the codes,
+// their scale or their zero point. Out: whether outputs match the evaluator's, and whether products read the
+// floats instead.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { evaluate } from '../onnx/evaluate.ts'

@@ -59,7 +59,7 @@ const sinh = (x: Tree): Tree => {
   return select(less(apply('abs', x), one), near, sub(halfExp(x), halfExp(neg(x))))
 }
 const sigmoid = (x: Tree): Tree => div(one, add(one, exp(neg(x))))
-/** 1 + e^-|x| has few digits of a small power, whose logarithm is its series. */
+/** 1 + p keeps few digits of a small power p = e^-|x|, so a series gives its logarithm. */
 const SMALL_POWER = 2 ** -11
 const softplus = (x: Tree): Tree => {
   const power = exp(neg(apply('abs', x)))

@@ -41,7 +41,7 @@ test('powers of i32 wrap exactly, also beyond the digits of f64', () => {
   expect(Array.from(made!.data as Int32Array)).toEqual(exact)
 })
 
-test('a line with NaN has no other LpNormalization than NaN', () => {
+test('LpNormalization of a line with NaN is NaN', () => {
   expect(valuesOf(run('LpNormalization', [floats([2], [3, Number.NaN])]))).toEqual([Number.NaN, Number.NaN])
   expect(valuesOf(run('LpNormalization', [floats([2], [0, 0])]))).toEqual([0, 0])
 })
@@ -83,7 +83,7 @@ test('a cubic GridSample outside the image moves the pixels to its border, not t
   expect(value).toBeCloseTo(-0.75 * ((1.125 - 5) * 1.125 + 8) * 1.125 + 3, 5)
 })
 
-test('MaxPool tells the positions of maxima, row by row or column by column', () => {
+test('MaxPool returns the positions of maxima, row by row or column by column', () => {
   const x = floats([1, 2, 2, 3], [1, 5, 2, 4, 3, 9, 7, 7, 7, 8, 7, 7])
   const window = { kernel_shape: ints([2, 2]) }
   const [, rows] = run('MaxPool', [x], window, { outputs: 2 })
@@ -92,7 +92,7 @@ test('MaxPool tells the positions of maxima, row by row or column by column', ()
   expect(columns!.data).toEqual(BigInt64Array.of(2n, 5n, 7n, 8n))
 })
 
-test('a resize of a part of an image has a number of its own outside the image', () => {
+test('a resize of a part of an image writes extrapolation_value outside the image', () => {
   const x = floats([1, 1, 1, 3], [10, 20, 30])
   const region = floats([8], [0, 0, 0, 0.5, 1, 1, 1, 1.5])
   const made = run('Resize', [x, region, undefined, wholes(1n, 1n, 1n, 3n)], {
@@ -109,7 +109,7 @@ test('ConvTranspose with SAME_LOWER padding removes one more at the start, as wi
         ...{ strides: ints([2]), auto_pad: text(mode) },
       }),
     )
-  // All of it is 1, 2, 13, 20, 30.
+  // The whole result, without padding removed, is 1, 2, 13, 20, 30.
   expect(made('SAME_UPPER')).toEqual([1, 2, 13, 20])
   expect(made('SAME_LOWER')).toEqual([2, 13, 20, 30])
 })

@@ -208,8 +208,8 @@ function evaluatePool(context: Evaluation, { start, combine, isMean }: Pooling):
 }
 
 /**
- * The maxima, and their positions in the flattened input, of the first of equal ones. NaN counts as the
- * largest.
+ * The maxima and their positions in the flattened input. Of equal numbers, the first one counts; NaN counts
+ * as the largest.
  */
 function evaluateMaxPool(context: Evaluation): Tensor[] {
   const { node } = context

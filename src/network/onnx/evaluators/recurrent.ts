@@ -36,13 +36,13 @@ const ACTIVATIONS: ReadonlyMap<string, Named> = new Map<string, Named>([
   ['ThresholdedRelu', [(x, a) => (x > a ? x : 0), 1]],
 ])
 
-/** Of an LSTM, the index of the activation of the cell. ONNX Runtime does not clip its input. */
+/** The index of an LSTM's activation of the cell, whose input ONNX Runtime does not clip. */
 const OF_CELL = 2
 
-/** The activations of each direction: those that the node names, or the usual ones, with clipped inputs. */
+/** The activations of each direction: those that the node names, or the defaults, with clipped inputs. */
 function activationsOf(node: Node, directions: number, usual: readonly string[]): Activation[][] {
   const names = stringsOf(node, 'activations', undefined)
-  // Only the activations that take a number use up one from its list.
+  // Only activations that take an alpha or a beta consume a number of its list.
   const alphas = [...floatsOf(node, 'activation_alpha', [])]
   const betas = [...floatsOf(node, 'activation_beta', [])]
   const clip = floatOf(node, 'clip', 0) || Infinity
@@ -123,7 +123,7 @@ const rnnStep: Step = ({ hidden, activations, inputs, along, bias, state }) => {
     state[at] = f(inputs[at]! + along(before, at) + bias(at) + bias(hidden + at))
 }
 
-/** Where an element is: in the layout of the node. */
+/** Where rows begin in the node's layout: `input` counts rows, `output` and `state` count elements. */
 function placesOf(node: Node, { steps, batch, hidden, directions }: Recurrence) {
   return isBatchFirst(node)
     ? {
@@ -144,7 +144,7 @@ function placesOf(node: Node, { steps, batch, hidden, directions }: Recurrence) 
       }
 }
 
-/** How many steps each row has; the outputs of later ones are 0. */
+/** How many steps each row has. The outputs of later steps are 0. */
 function lengthsOf(node: Node, lengths: Tensor | undefined, { steps, batch }: Recurrence): number[] {
   if (lengths === undefined) return Array<number>(batch).fill(steps)
   const read = reader(lengths)

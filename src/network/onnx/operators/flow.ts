@@ -126,8 +126,8 @@ function stackedOutputs(
 }
 
 /**
- * The shapes of the stacked outputs of a loop without steps: those of a step that is not part of the result,
- * if it can be computed.
+ * The stacked outputs of a loop without steps, which are empty. Their shapes come from a trial step; throws
+ * `unsupported` if that cannot be computed.
  */
 function unstackedOutputs(
   { node, run, drop }: Evaluation,

@@ -72,7 +72,7 @@ test('the convolution compiles, without codes', async () => {
   expect(differenceOf(found, evaluate(graph, feeds).get('y')!)).toBeLessThan(most)
 })
 
-test('a sum of codes that another node reads stays', () => {
+test('a sum of codes that another node reads is not changed', () => {
   for (const name of ['sums', 'added', 'floats']) {
     const graph = graphOf([], ['y', name])
     expect(floatBiases.run(graph)).toBe(graph)

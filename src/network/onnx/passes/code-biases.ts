@@ -1,6 +1,7 @@
-// Moves a bias that was rounded to the scale of a sum of codes after that scale. ONNX Runtime's quantiser
-// makes such sums: ConvInteger or MatMulInteger, plus the bias divided by both scales and rounded, as a
-// float, times both scales. Without the rounding the bias is exact, and the sum can become floats at once.
+// Adds the bias of a sum of codes after the sum is scaled, instead of rounding the bias to the scale first.
+// ONNX Runtime's quantiser adds it to ConvInteger or MatMulInteger, divided by both scales and rounded, then
+// casts the sum to floats and multiplies it by both scales. Without the rounding the bias is exact, and the
+// sum can become floats at once.
 import { type Graph, type Node, outputsOf, producersOf, readersOf } from '../ir/graph.ts'
 import { type Around, freeName, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'

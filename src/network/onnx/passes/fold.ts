@@ -36,7 +36,7 @@ export const foldConstants: Pass = folding('constant folding', () => true)
 /** Maximum number of floats that a node of `foldSizes` reads. */
 const FEW = 64
 
-/** Folds only what sizes are computed with; for measurements. */
+/** Folds only the values that sizes are computed from; for measurements. */
 export const foldSizes: Pass = folding(
   'folding of sizes',
   (node, inputs) =>

@@ -89,7 +89,7 @@ export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly numbe
     if (mode === 'VALID') return { ...own, before: 0, after: 0 }
     if (typeof size !== 'number') return undefined
     const reach = (Math.ceil(size / own.stride) - 1) * own.stride + (own.kernel - 1) * own.dilation + 1
-    // With one too many, no window is moved.
+    // A surplus of one position moves no window.
     if (reach - size < -1) throw skipping(node, mode)
     const total = Math.max(0, reach - size)
     const half = mode === 'SAME_UPPER' ? Math.floor(total / 2) : Math.ceil(total / 2)
@@ -98,7 +98,7 @@ export function axesOf(node: Node, sizes: readonly Dim[], kernel: readonly numbe
   return axes.every((axis) => axis !== undefined) ? axes : undefined
 }
 
-/** Padding is negative then, and runtimes disagree about it. */
+/** The padding would be negative, and runtimes disagree about it. */
 const skipping = (node: Node, mode: string) =>
   unclaimed(node, `its windows skip positions between them, which its auto_pad ${mode} distributes`)
 
@@ -190,7 +190,7 @@ export function spreadAxes(
     const wanted = asked?.[at] ?? size * stride
     if (asked === undefined && full < wanted) throw skipping(node, mode)
     const total = Math.max(0, full - wanted)
-    // An odd number is removed at the end, unless SAME_LOWER makes the size.
+    // If the number is odd, one more is removed at the end, unless SAME_LOWER determines the size.
     const isLower = mode === 'SAME_LOWER' && asked === undefined
     const before = isLower ? Math.ceil(total / 2) : Math.floor(total / 2)
     return { ...axis, before, after: total - before, made: wanted }

@@ -29,7 +29,7 @@ export interface Scaling {
 export const isResized = ({ from, to, scale, crop }: Scaling): boolean =>
   from !== to || scale !== 1 || crop !== undefined
 
-/** Whether the node resizes a part of its input, which the input 1 gives. */
+/** Whether the node resizes only a part of its input, which input 1 gives. */
 export const isCropped = (node: Node): boolean =>
   stringOf(node, 'coordinate_transformation_mode', 'half_pixel') === 'tf_crop_and_resize'
 
@@ -175,7 +175,7 @@ export function tapsOf(node: Node, scaling: Scaling, spend: (units: number) => v
   return { index, weight }
 }
 
-/** Inputs: the image, a region of interest, which one mode reads, and scales or sizes. */
+/** Inputs: the image, a region of interest, which only tf_crop_and_resize reads, and scales or sizes. */
 const resize: Operator = define({
   name: 'Resize',
   since: 11,
