@@ -44,11 +44,10 @@ export const foldSizes: Pass = folding(
     inputs.every((each) => each === undefined || !isFloat(each.dtype) || each.data.length <= FEW),
 )
 
-/** `isMeant`: whether to fold a node that reads these constants. */
-function folding(
-  name: string,
-  isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean,
-): Pass {
+/** Whether to fold a node that reads these constants. */
+type IsMeant = (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean
+
+function folding(name: string, isMeant: IsMeant): Pass {
   return {
     name,
     run(graph, budget = graphBudget()) {
@@ -73,16 +72,12 @@ function folding(
 class Folding {
   readonly constants: Map<string, Constant>
   readonly #budget: Budget
-  readonly #isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean
+  readonly #isMeant: IsMeant
   /** How many nodes still have to read each value; an output of the graph counts as one more. */
   readonly #readers = new Map<string, number>()
   #heldBytes = 0
 
-  constructor(
-    graph: Graph,
-    budget: Budget,
-    isMeant: (node: Node, inputs: readonly (Tensor | undefined)[]) => boolean,
-  ) {
+  constructor(graph: Graph, budget: Budget, isMeant: IsMeant) {
     this.constants = new Map(graph.constants)
     this.#isMeant = isMeant
     this.#budget = budget
