@@ -23,7 +23,7 @@ import { readText } from '../files.ts'
 import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { clearProgress, megabytes, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, hashingText, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkReport } from '../write/check-output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
@@ -137,9 +137,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
           configuration: hashOf([await built.fingerprint(), file.tokenizer, file.generationConfig]),
           template: hashOf(flags.chatTemplate ? await readText(flags.chatTemplate) : 'own'),
           tasks: opened.map(({ spec, data }) => [spec.name, data]),
-          weights: await hashWeights(weights, signal, (done, total) =>
-            overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
-          ),
+          weights: await hashWeights(weights, signal, (done, total) => overwrite(hashingText(done, total))),
         })
         kept = await openWork(path, key, flags.resume === true)
       }
