@@ -146,14 +146,14 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
       overwrite('reading the data')
       const made = await Promise.all(opened.map((each) => eitherTask(each, evaluated, flags)))
       const progress = evalProgress(made, flags.limit)
-      for (const [index, { replies, scores }] of made.entries()) {
+      for (const [index, each] of made.entries()) {
         const { data } = opened[index]!
         const onProgress = progress[index]!
         const place = { work, file: `${index}.json`, signal, flags, onProgress }
         const { told, results, lines } =
-          replies === undefined
-            ? await run(scores!, evaluated, data, place)
-            : await runReplies(replies, built, data, place)
+          each.kind === 'scores'
+            ? await run(each.task, evaluated, data, place)
+            : await runReplies(each.task, built, data, place)
         tasks.push(told)
         for (const [item, result] of results.entries())
           samples.push(`${JSON.stringify({ task: told.task, item, line: lines?.(item), result })}\n`)
