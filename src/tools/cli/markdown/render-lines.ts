@@ -136,7 +136,7 @@ function span(piece: Piece, styles: readonly Style[]): string {
   }
 }
 
-/** The address after a link's text, unless the text says it. */
+/** The address after a link's text, unless the text is the address. */
 function address({ href = '', children }: Piece): string {
   const text = children.join('')
   return href === text || href === `https://${text}` ? '' : styled(` (${visible(href)})`, ['dim'])
