@@ -69,7 +69,7 @@ function describe(event: LoadProgress): string {
 
 const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
 
-/** The work on a file's bytes, of which `done` are read or written. */
+/** Progress texts for `done` of `total` bytes. */
 export const hashingText = (done: number, total: number): string =>
   `hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`
 
