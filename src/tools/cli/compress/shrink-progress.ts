@@ -1,4 +1,4 @@
-// The progress that `quantize`, `prune` and `trim` share: writing a model, and comparing it with the original.
+// The progress of writing a smaller model and comparing it with the original.
 import { JobProgress } from '../terminal/job-progress.ts'
 import { overwrite, writingText } from '../terminal/output.ts'
 
