@@ -134,16 +134,15 @@ export interface LoadOptions {
    */
   readonly cache?: 'opfs' | 'none' | undefined
   /**
-   * The folder in which Node keeps downloads; `false` keeps none, like `cache: 'none'`. Rejects with
+   * The folder in which Node stores downloads; `false` stores none, like `cache: 'none'`. Rejects with
    * `unsupported` if this folder cannot be written. Default: `HALFBYTE_HOME`, or `halfbyte` in the platform's
    * folder for caches. No effect in pages.
    */
   readonly store?: string | false | undefined
   /**
-   * The precision of the ONNX graph, named as in transformers.js, if a model has several: `q4` is
-   * `onnx/model_q4.onnx`. Rejects if the model has no graph of this precision. Default: its safetensors if it
-   * has them, otherwise the first of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32` that
-   * exists.
+   * Which ONNX graph to load if a model has several, by precision and named as in transformers.js: `q4` loads
+   * `onnx/model_q4.onnx`. Rejects if there is no such graph. Default: the model's safetensors; without them,
+   * the first graph that exists of `q8`, `q4`, `q4f16`, `int8`, `uint8`, `bnb4`, `fp16` and `fp32`.
    */
   readonly dtype?: GraphDtype | undefined
   /**

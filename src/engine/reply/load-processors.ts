@@ -3,7 +3,7 @@ import { reasonOf } from '../../core/base/errors.ts'
 import { disown, faultOf, type LogitProcessor } from '../../core/generate/sampler/processors.ts'
 import type { LoadedModel } from '../load/loaded-model.ts'
 
-/** What a processor is told about the model. */
+/** The model's vocabulary and tokenizer, as passed to a processor. */
 export interface LogitProcessorContext {
   /** Number of logits in a row. */
   readonly vocab: number

@@ -10,7 +10,7 @@ interface Conventions {
   readonly inHome: readonly string[]
 }
 
-/** The three arguments of the functions below, which take those of this process by default. */
+/** What a folder depends on. Default: that of this process. */
 type Surroundings = [
   env?: Readonly<Record<string, string | undefined>>,
   platform?: NodeJS.Platform,

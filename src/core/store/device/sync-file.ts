@@ -2,7 +2,7 @@
 
 import { HalfbyteError } from '../../base/errors.ts'
 
-/** What keeps files, with its free space and its names in error messages. */
+/** The place that stores files: its free space, and its names in error messages. */
 export interface Room {
   /** Who has the space, for example `the browser`. */
   readonly name: string
@@ -92,7 +92,7 @@ export interface SyncReader {
   close(): void
 }
 
-/** What is known of a file without opening it for writing. */
+/** The part of browsers' `File` that stores use. */
 export type EntryFile = Pick<File, 'size' | 'lastModified' | 'text' | 'slice'>
 
 /** Browsers' `FileSystemFileHandle`. */

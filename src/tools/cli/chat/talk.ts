@@ -60,7 +60,7 @@ class Talk {
   readonly #output: ChatOutput
   readonly #lines = new MessageLines()
   #running: Generation | undefined
-  /** Of the command that runs. */
+  /** Aborts the running command. */
   #stop: AbortController | undefined
   /** Gets the message that is being edited in the line; undefined if the user gives up. */
   #edited: ((message: string | undefined) => void) | undefined
@@ -188,7 +188,7 @@ class Talk {
     }
   }
 
-  /** In the user's editor if there is one, otherwise in the line. */
+  /** Lets the user change a text: in their editor if there is one, otherwise in the line. */
   async #edit(text: string): Promise<string | undefined> {
     const editor = editorOf()
     if (editor !== undefined) return this.#away(() => editText(text, editor))

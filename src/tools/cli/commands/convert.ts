@@ -120,7 +120,7 @@ function convertToPack(
         if (flags.verbose) process.stdout.write(visible(`${matrix}: ${encoding}, ${why}\n`))
       },
     })
-    // Its tensors are read for their hashes, and again for the file.
+    // A pack's tensors are read for their hashes, and again for the file.
     const chunks = writePack(countedContents(contents, 2, writingProgress()), signal)
     await makeFolder(output)
     if (flags.shardSize !== undefined) {

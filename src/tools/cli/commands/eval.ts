@@ -23,7 +23,7 @@ import { readText } from '../files.ts'
 import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
-import { clearProgress, megabytes, overwrite, writeOutput } from '../terminal/output.ts'
+import { clearProgress, hashingText, overwrite, writeOutput } from '../terminal/output.ts'
 import { checkReport } from '../write/check-output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
@@ -137,9 +137,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
           configuration: hashOf([await built.fingerprint(), file.tokenizer, file.generationConfig]),
           template: hashOf(flags.chatTemplate ? await readText(flags.chatTemplate) : 'own'),
           tasks: opened.map(({ spec, data }) => [spec.name, data]),
-          weights: await hashWeights(weights, signal, (done, total) =>
-            overwrite(`hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`),
-          ),
+          weights: await hashWeights(weights, signal, (done, total) => overwrite(hashingText(done, total))),
         })
         kept = await openWork(path, key, flags.resume === true)
       }
@@ -148,14 +146,14 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
       overwrite('reading the data')
       const made = await Promise.all(opened.map((each) => eitherTask(each, evaluated, flags)))
       const progress = evalProgress(made, flags.limit)
-      for (const [index, { replies, scores }] of made.entries()) {
+      for (const [index, each] of made.entries()) {
         const { data } = opened[index]!
         const onProgress = progress[index]!
         const place = { work, file: `${index}.json`, signal, flags, onProgress }
         const { told, results, lines } =
-          replies === undefined
-            ? await run(scores!, evaluated, data, place)
-            : await runReplies(replies, built, data, place)
+          each.kind === 'scores'
+            ? await run(each.task, evaluated, data, place)
+            : await runReplies(each.task, built, data, place)
         tasks.push(told)
         for (const [item, result] of results.entries())
           samples.push(`${JSON.stringify({ task: told.task, item, line: lines?.(item), result })}\n`)

@@ -1,14 +1,12 @@
 // The progress of `quantize`, `prune` and `calibrate`: the phase, and the time that the run still needs.
 import type { WalkProgress } from '../../shrink/calibrate/walk.ts'
-import { JobProgress } from '../terminal/job-progress.ts'
-import { megabytes, overwrite, shareProgress } from '../terminal/output.ts'
-
-type Phase = 'hashing' | 'surveying' | 'solving' | 'writing' | 'loading' | 'comparing'
+import { hashingText, overwrite, shareProgress } from '../terminal/output.ts'
+import { ShrinkProgress } from './shrink-progress.ts'
 
 /** The sizes from which the costs of the phases follow. */
 interface JobSize {
   readonly parameters: number
-  /** Of the stored weights. */
+  /** Total size of the stored weights. */
   readonly weightBytes: number
   /** Tokens to calibrate on, and held-out tokens. */
   readonly tokens: number
@@ -32,7 +30,7 @@ const COSTS = {
   loading: 1e-5,
 } as const
 
-function costsOf({ parameters, weightBytes, tokens, held, isSurveyed }: JobSize): Record<Phase, number> {
+function costsOf({ parameters, weightBytes, tokens, held, isSurveyed }: JobSize) {
   const inputs = COSTS.inputs * parameters * tokens
   return {
     hashing: COSTS.hashing * weightBytes,
@@ -45,46 +43,33 @@ function costsOf({ parameters, weightBytes, tokens, held, isSurveyed }: JobSize)
 }
 
 /** Shows each phase with the time left. */
-export class CompressProgress {
-  readonly #job: JobProgress<Phase>
+export class CompressProgress extends ShrinkProgress<'hashing' | 'surveying' | 'solving'> {
   readonly #isSurveyed: boolean
   #phase: 'surveying' | 'solving'
   #segment = 0
 
   constructor(size: JobSize) {
-    this.#job = new JobProgress(costsOf(size))
+    super(costsOf(size), 'window')
     this.#isSurveyed = size.isSurveyed
     this.#phase = size.isSurveyed ? 'surveying' : 'solving'
   }
 
   readonly hashed = (done: number, total: number): void =>
-    overwrite(
-      `hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`,
-      this.#job.at('hashing', done / total),
-    )
+    overwrite(hashingText(done, total), this.job.at('hashing', done / total))
 
-  readonly walked = ({ segment, segments, what, done, total }: WalkProgress): void => {
+  readonly walked = (progress: WalkProgress): void => {
+    const { segment, segments } = progress
     if (this.#isSurveyed && segment < this.#segment) this.#phase = 'solving'
     this.#segment = segment
-    const left = this.#job.at(this.#phase, segment / segments)
-    overwrite(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`, left)
+    overwrite(walkText(progress), this.job.at(this.#phase, segment / segments))
   }
-
-  readonly written = (done: number, total: number): void =>
-    overwrite(`writing, ${Math.floor((100 * done) / total)} %`, this.#job.at('writing', done / total))
-
-  readonly loading = (): void => overwrite('loading both models', this.#job.at('loading', 0))
-
-  readonly compared = (done: number, total: number): void =>
-    overwrite(
-      `comparing with the original: window ${done} of ${total}`,
-      this.#job.at('comparing', done / total),
-    )
 }
 
 /** Shows a walk that is the whole job. */
 export function walkProgress(): (progress: WalkProgress) => void {
   const show = shareProgress()
-  return ({ segment, segments, what, done, total }) =>
-    show(`block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`, segment / segments)
+  return (progress) => show(walkText(progress), progress.segment / progress.segments)
 }
+
+const walkText = ({ segment, segments, what, done, total }: WalkProgress): string =>
+  `block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`

@@ -1,10 +1,10 @@
 // The progress of `trim`: the phase, and the time that the run still needs.
 import { stat } from 'node:fs/promises'
-import { JobProgress } from '../terminal/job-progress.ts'
 import { overwrite } from '../terminal/output.ts'
+import { ShrinkProgress } from './shrink-progress.ts'
 
 interface TrimSize {
-  /** Of the texts. */
+  /** Total size of the texts. */
   readonly textBytes: number
   readonly parameters: number
   /** Tokens for which the table is solved, and numbers in it; 0 if it is not solved. */
@@ -28,21 +28,21 @@ const COSTS = {
   comparing: 1e-7,
 } as const
 
-export class TrimProgress {
-  readonly #job: JobProgress<'counting' | 'proving' | 'solving' | 'writing' | 'loading' | 'comparing'>
+export class TrimProgress extends ShrinkProgress<'counting' | 'proving' | 'solving'> {
   readonly #textBytes: number
   readonly #read = { counting: 0, proving: 0 }
 
   constructor({ textBytes, parameters, solvedTokens, tableSize, held }: TrimSize) {
-    this.#textBytes = textBytes
-    this.#job = new JobProgress({
+    const costs = {
       counting: COSTS.counting * textBytes,
       proving: COSTS.proving * textBytes,
       solving: COSTS.hidden * parameters * solvedTokens + COSTS.solving * tableSize,
       writing: COSTS.writing * parameters,
       loading: held === 0 ? 0 : COSTS.loading * parameters,
       comparing: COSTS.comparing * parameters * held,
-    })
+    }
+    super(costs, 'text')
+    this.#textBytes = textBytes
   }
 
   readonly counted = (text: string): void => this.#text('counting', 'counting tokens', text)
@@ -50,25 +50,14 @@ export class TrimProgress {
 
   readonly solved = ({ what, done, total }: { what: string; done: number; total: number }): void => {
     // The hidden states are followed by the rows; only the rows take long.
-    const left = this.#job.at('solving', what.startsWith('rows of ') ? done / total : 0)
+    const left = this.job.at('solving', what.startsWith('rows of ') ? done / total : 0)
     overwrite(`solving the table, ${what}: ${done} of ${total}`, left)
   }
-
-  readonly written = (done: number, total: number): void =>
-    overwrite(`writing, ${Math.floor((100 * done) / total)} %`, this.#job.at('writing', done / total))
-
-  readonly loading = (): void => overwrite('loading both models', this.#job.at('loading', 0))
-
-  readonly compared = (done: number, total: number): void =>
-    overwrite(
-      `comparing with the original: text ${done} of ${total}`,
-      this.#job.at('comparing', done / total),
-    )
 
   #text(phase: 'counting' | 'proving', what: string, text: string): void {
     this.#read[phase] += text.length
     const share = Math.min(1, this.#read[phase] / Math.max(1, this.#textBytes))
-    overwrite(`${what}, ${Math.floor(100 * share)} %`, this.#job.at(phase, share))
+    overwrite(`${what}, ${Math.floor(100 * share)} %`, this.job.at(phase, share))
   }
 }
 

@@ -8,14 +8,11 @@ export function evalProgress(
   tasks: readonly EitherTask[],
   limit = Number.POSITIVE_INFINITY,
 ): readonly ((done: number, total: number) => void)[] {
-  const counts = tasks.map(({ replies, scores, tokens }) => {
-    const count = (replies ?? scores)?.count ?? 0
-    return Math.min(count, limit) * tokens
-  })
-  const job = new JobProgress(Object.fromEntries(counts.map((cost, index) => [`task ${index}`, cost])))
-  return tasks.map(({ replies, scores }, index) => {
-    const { name = '', unit = '' } = replies ?? scores ?? {}
-    return (done, total) =>
-      overwrite(`${name}: ${done} of ${total} ${unit}`, job.at(`task ${index}`, done / total))
-  })
+  const costs = tasks.map(({ task, tokens }) => Math.min(task.count, limit) * tokens)
+  const job = new JobProgress(Object.fromEntries(costs.map((cost, index) => [`task ${index}`, cost])))
+  return tasks.map(
+    ({ task: { name, unit } }, index) =>
+      (done, total) =>
+        overwrite(`${name}: ${done} of ${total} ${unit}`, job.at(`task ${index}`, done / total)),
+  )
 }

@@ -166,13 +166,10 @@ export async function makeReplyTask(
   return await REPLY_TASKS.get(name)?.([first!, second], options)
 }
 
-/** A task of one of the two kinds. */
-export interface EitherTask {
-  readonly replies?: ReplyTask | undefined
-  readonly scores?: Task | undefined
-  /** About how many tokens the model reads for an item. */
-  readonly tokens: number
-}
+/** A task of one of the two kinds. `tokens`: about how many the model reads for an item. */
+export type EitherTask =
+  | { readonly kind: 'replies'; readonly task: ReplyTask; readonly tokens: number }
+  | { readonly kind: 'scores'; readonly task: Task; readonly tokens: number }
 
 /** Generating a token takes as long as reading several. */
 const READ_PER_WRITTEN = 4
@@ -188,10 +185,10 @@ export async function eitherTask(
 ): Promise<EitherTask> {
   const replies = await makeReplyTask(opened.spec, options)
   if (replies !== undefined)
-    return { replies, tokens: READ_PER_WRITTEN * (options.maxTokens ?? REPLY_TOKENS) }
-  const scores = await makeTask(opened, model, options)
+    return { kind: 'replies', task: replies, tokens: READ_PER_WRITTEN * (options.maxTokens ?? REPLY_TOKENS) }
+  const task = await makeTask(opened, model, options)
   const characters = opened.files?.reduce((sum, file) => sum + (file?.text.length ?? 0), 0)
   const tokens =
-    characters === undefined ? model.maxTokens : characters / TOKEN_CHARACTERS / Math.max(1, scores.count)
-  return { scores, tokens }
+    characters === undefined ? model.maxTokens : characters / TOKEN_CHARACTERS / Math.max(1, task.count)
+  return { kind: 'scores', task, tokens }
 }

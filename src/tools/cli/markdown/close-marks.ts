@@ -5,14 +5,14 @@ const FENCE = /^ {0,3}(`{3,}|~{3,})/gm
 
 /** Closes what the last paragraph has opened, and hides marks at its end that may become something else. */
 export function closeMarks(text: string): string {
-  // Nothing is marked inside of a fence.
+  // Inside a fence, marks are plain text.
   if ((text.match(FENCE)?.length ?? 0) % 2 === 1) return text
   const start = text.lastIndexOf('\n\n') + 1
   return text.slice(0, start) + closedParagraph(text.slice(start))
 }
 
 function closedParagraph(text: string): string {
-  // An opening mark whose word has not come, or a bullet, a heading or a fence that is not complete.
+  // An opening mark whose word has not arrived, or a bullet, a heading or a fence that is not complete.
   const shown = text.replace(/(^|[\s(])[*_~`#]{1,3}$/, '$1')
   const plain = shown.replaceAll(/`[^`\n]*`/g, (code) => '.'.repeat(code.length))
   const tick = plain.indexOf('`')

@@ -1,21 +1,12 @@
 // Markdown for a terminal. In: a block of the parsed tree, and a width. Out: its lines, styled and wrapped.
-import { styleText } from 'node:util'
 import stringWidth from 'string-width'
 import wrapAnsi from 'wrap-ansi'
 import type { Piece } from '../../../ui/chat/markdown/markdown.ts'
 import { visible } from '../terminal/failure.ts'
+import { type Style, styled, wrapped } from './styled-text.ts'
 import { tableLines } from './table-lines.ts'
 
-type Style = 'bold' | 'italic' | 'underline' | 'strikethrough' | 'dim' | 'cyan'
 type Child = Piece | string
-
-/** Each leaf is styled by itself, so that the end of a style does not end an outer one. */
-const styled = (text: string, styles: readonly Style[]): string =>
-  styles.length === 0 ? text : styleText([...styles], text, { validateStream: false })
-
-/** Wide characters count as two columns, and words longer than a line are cut. */
-const wrapped = (text: string, width: number): string[] =>
-  wrapAnsi(text, Math.max(1, width), { hard: true }).split('\n')
 
 interface Place {
   /** Columns. */
@@ -145,7 +136,7 @@ function span(piece: Piece, styles: readonly Style[]): string {
   }
 }
 
-/** The address after a link's text, unless the text says it. */
+/** The address after a link's text, unless the text is the address. */
 function address({ href = '', children }: Piece): string {
   const text = children.join('')
   return href === text || href === `https://${text}` ? '' : styled(` (${visible(href)})`, ['dim'])

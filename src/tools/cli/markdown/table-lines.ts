@@ -1,8 +1,7 @@
 // Tables for a terminal. In: rows of styled cells, and a width. Out: aligned columns, or one line per cell if
 // they do not fit.
-import { styleText } from 'node:util'
 import stringWidth from 'string-width'
-import wrapAnsi from 'wrap-ansi'
+import { styled, wrapped } from './styled-text.ts'
 
 interface Cell {
   /** May have styles, but no line breaks. */
@@ -12,7 +11,7 @@ interface Cell {
 
 /** Columns narrower than this are harder to read than a list. */
 const MIN_COLUMN = 8
-/** Between two columns. */
+/** The text between two columns. */
 const GAP = ' │ '
 
 /** The header is the first row. */
@@ -20,9 +19,9 @@ export function tableLines(rows: readonly (readonly Cell[])[], width: number): s
   const [header = []] = rows
   const widths = columnWidths(rows, width - GAP.length * (header.length - 1))
   if (widths === undefined) return listed(rows, width)
-  const dim = (text: string) => styleText('dim', text, { validateStream: false })
-  const lines = rows.map((row) => rowLines(row, widths, dim(GAP)))
-  const rule = dim(widths.map((columns) => '─'.repeat(columns)).join('─┼─'))
+  const gap = styled(GAP, ['dim'])
+  const lines = rows.map((row) => rowLines(row, widths, gap))
+  const rule = styled(widths.map((columns) => '─'.repeat(columns)).join('─┼─'), ['dim'])
   return [...(lines[0] ?? []), rule, ...lines.slice(1).flat()]
 }
 
@@ -43,9 +42,7 @@ function columnWidths(rows: readonly (readonly Cell[])[], room: number): readonl
 }
 
 function rowLines(row: readonly Cell[], widths: readonly number[], gap: string): string[] {
-  const cells = widths.map((columns, column) =>
-    wrapAnsi(row[column]?.text ?? '', columns, { hard: true }).split('\n'),
-  )
+  const cells = widths.map((columns, column) => wrapped(row[column]?.text ?? '', columns))
   const height = Math.max(...cells.map(({ length }) => length))
   return Array.from({ length: height }, (_, line) =>
     widths
@@ -65,9 +62,8 @@ function aligned(text: string, columns: number, align: Cell['align']): string {
 function listed([header = [], ...rows]: readonly (readonly Cell[])[], width: number): string[] {
   const line = (cell: Cell, column: number) => {
     const name = header[column]?.text ?? ''
-    return wrapAnsi(name === '' ? cell.text : `${name}: ${cell.text}`, width, { hard: true }).split('\n')
+    return wrapped(name === '' ? cell.text : `${name}: ${cell.text}`, width)
   }
-  if (rows.length === 0)
-    return header.flatMap(({ text }) => wrapAnsi(text, width, { hard: true }).split('\n'))
+  if (rows.length === 0) return header.flatMap(({ text }) => wrapped(text, width))
   return rows.flatMap((row, index) => [...(index > 0 ? [''] : []), ...row.flatMap(line)])
 }

@@ -85,7 +85,7 @@ const UNITS = [
   ['minute', 60_000],
 ] as const
 
-/** A clock that was set back does not lead into the future. */
+/** A negative time, from a clock that was set back, is `just now`. */
 function agoText(ms: number): string {
   const [unit, length] = UNITS.find(([, length]) => ms >= length) ?? []
   if (unit === undefined || length === undefined) return 'just now'

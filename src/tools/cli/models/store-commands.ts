@@ -6,7 +6,7 @@ import { removeFiles } from '../../../core/store/stored-models.ts'
 import { openModelFiles, placeOf } from '../files.ts'
 import { isUrl } from '../hub-here.ts'
 import { dtypeOption, type EngineFlags, size, whole } from '../options.ts'
-import { storeOf } from '../store/node-store.ts'
+import { NO_STORE, storeOf } from '../store/node-store.ts'
 import { interruptible, visible, visibleLine } from '../terminal/failure.ts'
 import { note } from '../terminal/notes.ts'
 import { bytesText } from '../terminal/offer.ts'
@@ -23,7 +23,7 @@ const say = (text: string): void => void process.stdout.write(`${visible(text)}\
 function storeHere(): Device {
   const store = storeOf(undefined)
   if (store !== undefined) return store
-  throw new HalfbyteError('unsupported', 'HALFBYTE_NO_STORE is set, so there is no store; unset it first')
+  throw new HalfbyteError('unsupported', `${NO_STORE} is set, so there is no store; unset it first`)
 }
 
 export function pullCommand(): Command {
@@ -102,18 +102,19 @@ interface PruneFlags {
   readonly dryRun?: true
 }
 
-const DAY_MS = 86_400_000
-const HOURS = new Map([
-  ['h', 1],
-  ['d', 24],
-  ['w', 7 * 24],
+const HOUR_MS = 3_600_000
+/** Milliseconds of each unit. */
+const UNITS = new Map([
+  ['h', HOUR_MS],
+  ['d', 24 * HOUR_MS],
+  ['w', 7 * 24 * HOUR_MS],
 ])
 
-/** A parser of durations in milliseconds: `12h`, `30d` or `2w`. */
+/** Parses a duration, `12h`, `30d` or `2w`, as milliseconds. */
 function duration(text: string): number {
   const [, count = '', unit = ''] = /^(\d{1,6})([hdw])$/.exec(text) ?? []
   if (count === '') throw new InvalidArgumentError('give a time like 12h, 30d or 2w.')
-  return (Number(count) * (HOURS.get(unit) ?? 0) * DAY_MS) / 24
+  return Number(count) * (UNITS.get(unit) ?? 0)
 }
 
 export function pruneStoreCommand(): Command {

@@ -9,10 +9,12 @@ import { hubHere } from '../hub-here.ts'
 import { packedModel } from '../store/pack-address.ts'
 
 export interface StoredModel {
-  /** As it is listed, and as `<model>` accepts it: the catalogue's name, `owner/name[:file][@revision]`, or a
-   * URL without secrets. */
+  /**
+   * The name in lists, which `<model>` accepts: the catalogue's, `owner/name[:file][@revision]`, or a URL
+   * without secrets.
+   */
   readonly name: string
-  /** What a load opens. */
+  /** The address that a load opens. */
   readonly address: string
   /** Bytes on disk, including its pack. */
   readonly bytes: number
@@ -81,8 +83,11 @@ function nameOf(address: string): string {
  * The address of a stored model, by its listed name, or by its repository if just one model of it is stored.
  * Undefined if there is none.
  */
-export async function storedAddress(text: string, device: Device | undefined): Promise<string | undefined> {
-  const models = await listStoredModels(device)
+export const storedAddress = async (text: string, device: Device | undefined): Promise<string | undefined> =>
+  addressAmong(await listStoredModels(device), text)
+
+/** `storedAddress` in a list of all stored models. */
+export function addressAmong(models: readonly StoredModel[], text: string): string | undefined {
   const named = models.find(({ name }) => name === text)
   if (named !== undefined) return named.address
   const asked = parseHubAddress(text)

@@ -46,7 +46,7 @@ export async function openPacked(
   hooks: PackHooks,
 ): Promise<OpenFiles> {
   const files = await open()
-  // A file on this machine leaves the store alone.
+  // Only downloaded models have packs: files on this machine are not stored.
   if (device === undefined || !isUrl(place) || !/\.gguf$/i.test(place) || isTowerName(place)) return files
   try {
     const pack = await packOf(device, files, open, hooks)

@@ -5,7 +5,7 @@ import { decodePicture } from '../../../engine/load/vision/decode-picture.ts'
 import { systemError } from '../terminal/failure.ts'
 
 /**
- * Throws `format` for a file that is missing or is no PNG or JPEG, `unsupported` for one that is too large.
+ * Throws `format` if the file is missing or isn't a PNG or JPEG, `unsupported` if it is too large.
  */
 export async function readPicture(path: string): Promise<Uint8Array> {
   const bytes = await readFile(path).catch((cause: unknown) => {

@@ -6,7 +6,7 @@ import type { Embedder } from '../../../encoders/embedder/embedder.ts'
 import type { Engine } from '../../../engine/api/engine.ts'
 import { openEmbedder } from '../command-embedder.ts'
 import { openEngine } from '../command-engine.ts'
-import { listStoredModels, type StoredModel, storedAddress } from '../models/stored-models.ts'
+import { addressAmong, listStoredModels, type StoredModel } from '../models/stored-models.ts'
 import type { EngineFlags, VisionFlags } from '../options.ts'
 import { storeOf } from '../store/node-store.ts'
 import { bytesText } from '../terminal/offer.ts'
@@ -49,16 +49,16 @@ export async function loadStored(
   log: (line: string) => void,
 ): Promise<LoadedModels | undefined> {
   const store = storeOf(undefined)
-  const stored = async () => (await listStoredModels(store)).filter(isServed)
-  const names = async () => (await stored()).map(({ name }) => name)
+  const names = async () => (await listStoredModels(store)).filter(isServed).map(({ name }) => name)
   const listed = await names()
   if (listed.length === 0) return undefined
   checkSingle(Number.POSITIVE_INFINITY, flags)
   const models = new StoredEngines({
     list: names,
     async find(asked) {
-      const address = await storedAddress(asked, store)
-      return (await stored()).find((model) => model.name === asked || model.address === address)?.name
+      const models = await listStoredModels(store)
+      const address = addressAmong(models, asked)
+      return models.filter(isServed).find((model) => model.name === asked || model.address === address)?.name
     },
     async load(name, signal) {
       const engine = await openEngine(name, flags, signal ?? new AbortController().signal)

@@ -130,11 +130,14 @@ export class StoredEngines implements AsyncDisposable {
   /** Without a name: the model in memory, or the most recently used one. Throws `UnknownModel`. */
   async #nameOf(asked: unknown): Promise<string> {
     if (asked === undefined && this.#loaded !== undefined) return this.#loaded.name
-    const names = await this.#models.list()
-    const found =
-      asked === undefined ? names[0] : typeof asked === 'string' ? await this.#models.find(asked) : undefined
+    const found = asked === undefined ? (await this.#models.list())[0] : await this.#find(asked)
     if (found !== undefined) return found
+    const names = await this.#models.list()
     throw new UnknownModel(shown(asked), names.length > 0 ? names : ['"halfbyte pull" to store one'])
+  }
+
+  async #find(asked: unknown): Promise<string | undefined> {
+    return typeof asked === 'string' ? this.#models.find(asked) : undefined
   }
 }
 

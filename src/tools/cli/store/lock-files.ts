@@ -91,7 +91,7 @@ class Others {
   readonly #name: string
   readonly #own: string
   readonly #deadMs: number
-  /** When each file was last touched, and since when it has been that. */
+  /** When each file was last touched, and when this process first saw that time. */
   readonly #seen = new Map<string, { readonly touched: number; readonly since: number }>()
 
   constructor(folder: string, name: string, own: string, deadMs: number) {
@@ -125,7 +125,7 @@ class Others {
   }
 }
 
-/** None if the folder was removed meanwhile. */
+/** Names of the files; empty if the folder was removed meanwhile. */
 function filesIn(folder: string): string[] {
   try {
     return readdirSync(folder)

@@ -10,7 +10,6 @@ import {
   removeModel,
 } from '../../../core/store/stored-models.ts'
 import { resolveSource } from '../../../engine/api/request/load-request.ts'
-
 import { hubHere } from '../hub-here.ts'
 import { storeOf } from './node-store.ts'
 import { packedModel } from './pack-address.ts'

@@ -67,7 +67,14 @@ function describe(event: LoadProgress): string {
   }
 }
 
-export const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+const megabytes = (bytes: number): string => (bytes / 1e6).toFixed(1)
+
+/** Progress texts for `done` of `total` bytes. */
+export const hashingText = (done: number, total: number): string =>
+  `hashing weights, ${megabytes(done)} of ${megabytes(total)} MB`
+
+export const writingText = (done: number, total: number): string =>
+  `writing, ${Math.floor((100 * done) / total)} %`
 
 /** The suffix of an incomplete file's name. */
 export const PART = '.part'

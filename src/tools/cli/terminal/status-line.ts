@@ -33,7 +33,7 @@ export class StatusLine {
     this.#output = output
   }
 
-  /** Replaces the text. `left`: the time that follows it, which is asked again when the text is repeated. */
+  /** Replaces the text. `left`: the time that follows it, called again whenever the text is repeated. */
   show(text: string, left: TimeLeft = () => ''): void {
     const now = this.#output.now()
     this.#left = left

@@ -69,9 +69,9 @@ async function checkFolder(output: string, folder = dirname(resolve(output))): P
   })
 }
 
-/** Creates the folder of an output that is ready to be written. */
-export async function makeFolder(output: string): Promise<void> {
-  await mkdir(dirname(resolve(output)), { recursive: true }).catch((error) => {
+/** Creates the folder of an output that is ready to be written: by default, the one that contains it. */
+export async function makeFolder(output: string, folder = dirname(resolve(output))): Promise<void> {
+  await mkdir(folder, { recursive: true }).catch((error) => {
     throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
   })
 }

@@ -1,11 +1,11 @@
 // A pack's contents that count their bytes as they are read, to show how much of a file has been written.
 import type { PackContents } from '../../../core/formats/hbm/hbm-writer.ts'
-import { shareProgress } from '../terminal/output.ts'
+import { shareProgress, writingText } from '../terminal/output.ts'
 
 /** Shows the share of the bytes that have been written, and the time left. */
 export function writingProgress(): (done: number, total: number) => void {
   const show = shareProgress()
-  return (done, total) => show(`writing, ${Math.floor((100 * done) / total)} %`, done / total)
+  return (done, total) => show(writingText(done, total), done / total)
 }
 
 /**

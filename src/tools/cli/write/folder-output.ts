@@ -1,12 +1,11 @@
 // `convert` to a folder with safetensors.
-import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { type FolderDType, modelFolder } from '../../shrink/folder/model-folder.ts'
 import { withPrepared } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
-import { systemError } from '../terminal/failure.ts'
 import { writeOutput } from '../terminal/output.ts'
+import { makeFolder } from './check-output.ts'
 import { countedChunks, writingProgress } from './counted-contents.ts'
 import { WEIGHTS_FILE } from './write-model.ts'
 
@@ -32,9 +31,7 @@ export async function convertToFolder(
     }
     const dtype = format?.toUpperCase() as FolderDType | undefined
     const { json, bytes, chunks } = await modelFolder(prepared, { dtype, signal })
-    await mkdir(output, { recursive: true }).catch((error) => {
-      throw systemError(error, 'unsupported', `${output} cannot be written`, 'choose another place')
-    })
+    await makeFolder(output, output)
     await writeOutput(join(output, WEIGHTS_FILE), countedChunks(chunks, bytes, writingProgress()), signal)
     for (const [name, value] of json) {
       const text = `${JSON.stringify(value, undefined, 2)}\n`

@@ -54,7 +54,7 @@ export function targetOf(output: string): ConvertTarget {
   return /[\\/]$/.test(output) ? 'safetensors' : 'hbm'
 }
 
-/** Options of one target or two. */
+/** The options that only some targets have, and which. */
 const OPTIONS: ReadonlyMap<string, readonly ConvertTarget[]> = new Map([
   ['weights', ['hbm']],
   ['sparse', ['hbm']],
@@ -75,7 +75,7 @@ const TARGETS: Readonly<Record<ConvertTarget, { readonly what: string; readonly 
   },
 }
 
-/** The plain types, which safetensors have, too. */
+/** The unquantized types, which safetensors also have. */
 const FLOATS: readonly string[] = ['f32', 'f16', 'bf16'] satisfies GgufFormat[]
 
 /** Throws `unsupported` for an option that belongs to another target, and for an unneeded --python. */

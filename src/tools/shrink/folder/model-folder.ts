@@ -5,6 +5,7 @@ import { weightOf } from '../../../core/arch/tensors/names.ts'
 import { type ExpectedTensor, expectedTensors } from '../../../core/arch/tensors/tensor-names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { readVector } from '../../../core/formats/dequantize.ts'
+import { elementCount, rowBytes } from '../../../core/formats/dtypes.ts'
 import { type NewTensor, writeSafetensors } from '../../../core/formats/safetensors/safetensors.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { modelTokenizer } from '../../../engine/load/model-text.ts'
@@ -19,14 +20,13 @@ export type FolderDType = 'F32' | 'F16' | 'BF16'
 interface FolderOutput {
   /** The JSON files by name; config.json last, because a folder without it is not a model. */
   readonly json: ReadonlyMap<string, unknown>
-  /** Of the tensors. */
+  /** Total size of the tensors. */
   readonly bytes: number
   /** model.safetensors. */
   readonly chunks: AsyncGenerator<Uint8Array>
 }
 
 const DTYPE_NAMES = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' } as const
-const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
 
 /**
  * `dtype`: default F16, or the model's own if its matrices are floats of one type. Before anything is
@@ -35,7 +35,7 @@ const BYTES = { F32: 4, F16: 2, BF16: 2 } as const
  */
 export async function modelFolder(
   prepared: PreparedModel,
-  { dtype, signal }: { readonly dtype?: FolderDType | undefined; readonly signal: AbortSignal },
+  { dtype: asked, signal }: { readonly dtype?: FolderDType | undefined; readonly signal: AbortSignal },
 ): Promise<FolderOutput> {
   const { file, config } = prepared
   const stated = await folderConfig(config)
@@ -43,7 +43,8 @@ export async function modelFolder(
   if (file.tokenizer === undefined)
     throw new HalfbyteError('internal', `${file.name} has no usable tokenizer`)
   const spec = folderTokenizer(file.name, file.tokenizer, tokenizer)
-  const tensors = folderTensors(prepared, dtype ?? ownDtype(prepared), signal)
+  const dtype = asked ?? ownDtype(prepared)
+  const tensors = folderTensors(prepared, dtype, signal)
   const ids = { bos_token_id: tokenizer.bosId ?? null, eos_token_id: endIds(file, tokenizer.eosId) }
   const generation = { ...file.generationConfig, ...ids }
   return {
@@ -51,7 +52,7 @@ export async function modelFolder(
       ['tokenizer.json', spec.tokenizer],
       ['tokenizer_config.json', spec.config ?? {}],
       ['generation_config.json', generation],
-      ['config.json', { ...stated, ...ids, torch_dtype: DTYPE_NAMES[dtype ?? ownDtype(prepared)] }],
+      ['config.json', { ...stated, ...ids, torch_dtype: DTYPE_NAMES[dtype] }],
     ]),
     bytes: tensors.reduce((sum, { bytes }) => sum + bytes, 0),
     chunks: writeSafetensors(tensors, signal),
@@ -85,13 +86,13 @@ function folderTensors(
     const [stored = place.tensor] = place.tensor.split('|')
     const weight = weightOf(weights, name)
     const order = orderOf(expected, config)
-    const elements = shape.reduce((product, size) => product * size, 1)
+    const elements = elementCount(shape) ?? 0
     if (shape.length === 1) {
       const data = () => storedVector(expected, weight, order, signal)
-      return { name: stored, dtype: 'F32', shape, bytes: elements * BYTES.F32, data }
+      return { name: stored, dtype: 'F32', shape, bytes: rowBytes('F32', elements), data }
     }
     const data = () => matrixBytes(weight, { name, dtype, order }, signal)
-    return { name: stored, dtype, shape, bytes: elements * BYTES[dtype], data }
+    return { name: stored, dtype, shape, bytes: rowBytes(dtype, elements), data }
   })
 }
 

@@ -26,7 +26,7 @@ const QUANTIZATION_VERSION = 2
 
 /** A file that is ready to be written. */
 export interface GgufOutput {
-  /** Of the tensors. */
+  /** Total size of the tensors. */
   readonly bytes: number
   readonly chunks: AsyncGenerator<Uint8Array>
 }

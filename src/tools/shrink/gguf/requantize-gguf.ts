@@ -2,7 +2,7 @@
 // bytes, so that this works for every architecture.
 import { roleOf, weightOf } from '../../../core/arch/tensors/names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { rowBytes } from '../../../core/formats/dtypes.ts'
+import { elementCount, rowBytes } from '../../../core/formats/dtypes.ts'
 import { readGguf } from '../../../core/formats/gguf/gguf.ts'
 import { type NewTensor, rewriteGguf } from '../../../core/formats/gguf/gguf-rewriter.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
@@ -42,7 +42,7 @@ export async function requantizedGguf(
     const { name, shape } = tensor
     const own = roles.get(name)
     const dtype = own === undefined || shape.length < 2 ? undefined : dtypeOf(own, shape, mostly)
-    bytes += dtype === undefined ? tensor.byteLength : rowBytes(dtype, elements(tensor))
+    bytes += dtype === undefined ? tensor.byteLength : rowBytes(dtype, elementCount(shape) ?? 0)
     if (dtype === undefined || dtype === tensor.dtype) continue
     if (!FLOATS.includes(tensor.dtype) && !FLOATS.includes(dtype)) rounded.add(tensor.dtype)
     replaced.set(name, { dtype, data: () => matrixBytes(asMatrix(tensor), { name, dtype }, signal) })
@@ -52,12 +52,10 @@ export async function requantizedGguf(
 
 const FLOATS: readonly string[] = ['F32', 'F16', 'BF16']
 
-const elements = ({ shape }: TensorInfo): number => shape.reduce((product, size) => product * size, 1)
-
 /** A stack of experts is one matrix with the rows of all. */
 function asMatrix(tensor: TensorInfo): TensorInfo {
   const k = tensor.shape.at(-1) ?? 1
-  return { ...tensor, shape: [elements(tensor) / k, k] }
+  return { ...tensor, shape: [(elementCount(tensor.shape) ?? 0) / k, k] }
 }
 
 /** The tensors that the kernels multiply by or look up, by their names in the file, with a canonical name. */
