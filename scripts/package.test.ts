@@ -204,8 +204,7 @@ test('publint reports nothing, not even suggestions', async () => {
 })
 
 test('types match the programs under every module resolution', async () => {
-  const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
-  const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
+  const packed = createPackageFromTarballData(await readFile(app.tarball))
   const { problems } = (await checkPackage(packed)) as Analysis
   // The package has ES modules only: Node 22 can `require` them, and Node 10's resolution does not know
   // `exports`.

@@ -1,7 +1,7 @@
 // The npm package's tarball. In: dist, packed. Out: whether its size, links, licences and settings are those
 // that its users count on.
 import { execFile } from 'node:child_process'
-import { access, readdir, readFile, stat, writeFile } from 'node:fs/promises'
+import { access, readFile, stat, writeFile } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -59,8 +59,7 @@ test('links to the repository lead to files that it has', async () => {
 })
 
 test('the package stays within its budget, and contains no source maps', async () => {
-  const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
-  const { size: packed } = await stat(join(app.folder, tarball!))
+  const { size: packed } = await stat(app.tarball)
   const sizes = await Promise.all(
     files.map(async (name) => ({ name, size: (await stat(join(app.installed, name))).size })),
   )
