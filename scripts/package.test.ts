@@ -315,7 +315,7 @@ test('package managers that check `engines` install it under Node 20, with all i
 /** Two files that must compile, and a file that must not. */
 const PROGRAMS = ['consumer.mts', 'entries.mts', 'misuse.mts']
 
-/** A program with the declarations of every entry but those that need a framework's. */
+/** A program that imports the types of every entry, except those that need a framework's types. */
 const entries = () =>
   Object.keys(manifest.exports)
     .filter((name) => typeof manifest.exports[name] === 'object' && !/widget\/./.test(name))

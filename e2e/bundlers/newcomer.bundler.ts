@@ -15,7 +15,7 @@ import { PATH } from './app-folder.ts'
 const run = promisify(execFile)
 const [STORY = ''] = repliesOf('embedded')
 
-/** Starts a process without a network, on Linux if this user may do that. */
+/** The command that starts a process without a network; empty where this user cannot do that. */
 const CUT = spawnSync('unshare', ['-rn', 'true']).status === 0 ? ['unshare', '-rn'] : []
 
 /** Commands in the newcomer's folder, with this process's Node. */
@@ -113,8 +113,8 @@ for await (const { text } of session.send(${asked}, ${JSON.stringify(EMBEDDED_OP
   })
 })
 
-test('the network is really gone', async ({ newcomer }) => {
-  test.skip(CUT.length === 0, 'this system does not let this user cut a process off')
+test('an offline process cannot reach the network', async ({ newcomer }) => {
+  test.skip(CUT.length === 0, 'this user cannot start a process without a network here')
   await writeFile(
     join(newcomer.path, 'reach.js'),
     "await fetch('http://127.0.0.1:4999').catch(({ cause }) => console.log(cause.code))",
