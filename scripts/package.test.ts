@@ -204,8 +204,7 @@ test('publint reports nothing, not even suggestions', async () => {
 })
 
 test('types match the programs under every module resolution', async () => {
-  const [tarball] = (await readdir(app.folder)).filter((name) => name.endsWith('.tgz'))
-  const packed = createPackageFromTarballData(await readFile(join(app.folder, tarball as string)))
+  const packed = createPackageFromTarballData(await readFile(app.tarball))
   const { problems } = (await checkPackage(packed)) as Analysis
   // The package has ES modules only: Node 22 can `require` them, and Node 10's resolution does not know
   // `exports`.
@@ -316,7 +315,7 @@ test('package managers that check `engines` install it under Node 20, with all i
 /** Two files that must compile, and a file that must not. */
 const PROGRAMS = ['consumer.mts', 'entries.mts', 'misuse.mts']
 
-/** A program with the declarations of every entry but those that need a framework's. */
+/** A program that imports the types of every entry, except those that need a framework's types. */
 const entries = () =>
   Object.keys(manifest.exports)
     .filter((name) => typeof manifest.exports[name] === 'object' && !/widget\/./.test(name))

@@ -78,9 +78,11 @@ export async function runBundler(
   })
 }
 
+/** A search path on which `node` and `npm` are those of this process. */
+export const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
+
 /** Runs a script of the folder's package.json with this process's Node. */
 export async function runScript(folder: string, script: string): Promise<void> {
-  const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
   const env = { ...process.env, ...QUIET, PATH }
   const options = { cwd: folder, env, timeout: 300_000, shell: process.platform === 'win32' }
   await promisify(execFile)('npm', ['run', script], options).catch(({ message, stdout, stderr }) => {

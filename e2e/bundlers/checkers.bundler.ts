@@ -1,6 +1,5 @@
 // Package checkers. In: the tarball. Out: what the commands attw and publint report. scripts/package.test.ts
 // runs the same libraries at each change.
-import { readdir } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { packedTest as test } from '../packed/test.ts'
 import { runBundler } from './app-folder.ts'
@@ -12,8 +11,7 @@ const COMMANDS = {
 
 for (const [name, [script, ...options]] of Object.entries(COMMANDS)) {
   test(`${name} accepts the tarball`, async ({ packed }) => {
-    const [tarball = ''] = (await readdir(packed.folder)).filter((name) => name.endsWith('.tgz'))
     const path = fileURLToPath(new URL(`node_modules/${script}`, import.meta.url))
-    await runBundler(packed.folder, [path, tarball, ...options])
+    await runBundler(packed.folder, [path, packed.tarball, ...options])
   })
 }

@@ -1,20 +1,21 @@
 // A newcomer's first hour. In: the tarball, an empty folder, and the network for one `npm install`. Out:
 // whether a program, the command and the guide's first page answer once the network is gone.
 import { execFile, spawnSync } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { delimiter, dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { packedTest } from '../packed/test.ts'
+import { PATH } from './app-folder.ts'
 
 const run = promisify(execFile)
 const [STORY = ''] = repliesOf('embedded')
 
-/** Starts a process without a network, on Linux if this user may do that. */
+/** The command that starts a process without a network; empty where this user cannot do that. */
 const CUT = spawnSync('unshare', ['-rn', 'true']).status === 0 ? ['unshare', '-rn'] : []
 
 /** Commands in the newcomer's folder, with this process's Node. */
@@ -35,7 +36,6 @@ class Folder {
   }
 
   async #run([program = '', ...args]: string[], own: Record<string, string>): Promise<string> {
-    const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter)
     const store = { HALFBYTE_HOME: join(this.path, 'store') }
     const env = { ...process.env, ...store, ...own, PATH, NODE_ENV: undefined }
     const { stdout } = await run(program, args, { cwd: this.path, env, timeout: 200_000 })
@@ -47,10 +47,9 @@ const test = packedTest.extend<{ newcomer: Folder }>({
   async newcomer({ packed }, use) {
     const path = await mkdtemp(join(tmpdir(), 'halfbyte-newcomer-'))
     const folder = new Folder(path)
-    const [tarball = ''] = (await readdir(packed.folder)).filter((name) => name.endsWith('.tgz'))
     const { devDependencies } = JSON.parse(await readFile(new URL('package.json', import.meta.url), 'utf8'))
     await writeFile(join(path, 'package.json'), '{ "private": true, "type": "module" }\n')
-    const packages = [join(packed.folder, tarball), `vite@${devDependencies.vite}`]
+    const packages = [packed.tarball, `vite@${devDependencies.vite}`]
     const fault = await folder.online('npm', 'install', '--no-audit', '--no-fund', ...packages).then(
       () => undefined,
       ({ stderr }) => String(stderr),
@@ -114,8 +113,8 @@ for await (const { text } of session.send(${asked}, ${JSON.stringify(EMBEDDED_OP
   })
 })
 
-test('the network is really gone', async ({ newcomer }) => {
-  test.skip(CUT.length === 0, 'this system does not let this user cut a process off')
+test('an offline process cannot reach the network', async ({ newcomer }) => {
+  test.skip(CUT.length === 0, 'this user cannot start a process without a network here')
   await writeFile(
     join(newcomer.path, 'reach.js'),
     "await fetch('http://127.0.0.1:4999').catch(({ cause }) => console.log(cause.code))",

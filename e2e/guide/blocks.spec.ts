@@ -39,7 +39,7 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 const runnable = BLOCKS.filter((block) => runnerOf(block) === 'page')
 const scriptOf = ({ language, text }: Block) => (language === 'ts' ? stripTypeScriptTypes(text) : text)
-/** An HTML block as it is. A script in a page with an import map, which starts once its variables exist. */
+/** An HTML block unchanged, or a page with an import map that runs a script once its variables exist. */
 const pageOf = (block: Block): string =>
   block.language === 'html'
     ? `<!doctype html><title>Block</title>${block.text}`
@@ -132,7 +132,7 @@ async function standIn(context: BrowserContext, files: ReadonlyMap<string, Buffe
   })
 }
 
-/** What the block's script came to: `ran`, or its error. */
+/** The outcome of the block's script: `ran`, or its error. */
 const outcomeOf = async (page: Page): Promise<unknown> => {
   const outcome = await page.waitForFunction(() => (globalThis as { outcome?: string }).outcome)
   return outcome.jsonValue()

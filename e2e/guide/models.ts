@@ -5,6 +5,7 @@ import { bertFolder, byPath, randomBert, VOCABULARY } from '../../test/conforman
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { peftFiles, randomLora } from '../../test/conformance/testing/writers/lora-files.ts'
 import { colourClassifier, darkDetector, uprightClassifier } from '../examples/small-networks.ts'
+import { filesBelow } from '../model-server.ts'
 import { seeingModel } from '../networks/seeing-model.ts'
 import { tinyOnnx } from '../small-models.ts'
 
@@ -15,10 +16,8 @@ const MINILM = { layers: 1, hidden: 384, heads: 2, intermediate: 64, vocabulary:
 const SMALL_BERT = { ...MINILM, hidden: 64, vocabulary: VOCABULARY.length, positions: 140 }
 const TEMPLATE = '{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}'
 
-const within = async (folder: string, files: ReadonlyMap<string, File>): Promise<[string, Buffer][]> =>
-  Promise.all(
-    [...files].map(async ([name, file]) => [`${folder}${name}`, Buffer.from(await file.bytes())] as const),
-  ).then((entries) => entries.map(([name, bytes]) => [name, bytes]))
+const within = async (folder: string, files: ReadonlyMap<string, File>) =>
+  (await filesBelow(folder, files)).map(({ name, buffer }) => [name, buffer] as const)
 
 /** A chat model with the names of Llama, which the adapter fits. */
 const llama = () => randomLlama({ seed: 38, gain: 1.5, speaks: true, contextLength: 1024 })

@@ -12,6 +12,8 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 export interface PackedApp {
   readonly folder: string
+  /** The path of the tarball. Links in its documents are still those of the repository. */
+  readonly tarball: string
   /** The unpacked package. */
   readonly installed: string
   remove(): Promise<void>
@@ -38,7 +40,8 @@ export async function packedApp(tools: readonly string[] = []): Promise<PackedAp
     await mkdir(dirname(link), { recursive: true })
     await symlink(join(ROOT, 'node_modules', name), link, 'dir')
   }
-  return { folder, installed, remove: () => rm(folder, { recursive: true, force: true }) }
+  const tarball = join(folder, filename)
+  return { folder, tarball, installed, remove: () => rm(folder, { recursive: true, force: true }) }
 }
 
 /** Paths of the package's files, relative to its folder. */

@@ -30,10 +30,7 @@ export function sitePage(text, from, places) {
   return relinked(text, follow, show)
 }
 
-/**
- * Replaces the links outside of code blocks: those in brackets by what `follow` makes of them, and addresses
- * of images by `show`.
- */
+/** Rewrites links outside of code blocks: Markdown links with `follow`, addresses of `<img>` with `show`. */
 export function relinked(text, follow, show) {
   // A link may span two lines, so the text between two code blocks is processed as one piece.
   return text

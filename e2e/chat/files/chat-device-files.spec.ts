@@ -78,7 +78,9 @@ test('if the browser asks first, the page offers the file, and another model ans
   await ready(page)
 })
 
-test('a file is no longer offered once it was deleted or the user denied access', async ({ page }) => {
+test('a file that was deleted, or to which the user denied access, is not offered again', async ({
+  page,
+}) => {
   await pickTiny(page)
   await page.evaluate(() => localStorage.setItem('asks', 'denied'))
   await page.reload()

@@ -1,4 +1,4 @@
-// Time until the first word of a local file in Node, beside node-llama-cpp in turns.
+// Measures the time until the first word from a local file in Node. Halfbyte and node-llama-cpp take turns.
 //
 //   npm i --no-save --ignore-scripts node-llama-cpp@3.22.1
 //   npx node lab/bench/loading/first-word.ts model.gguf [model.hbm]
@@ -46,7 +46,7 @@ async function start(body: string, model: string): Promise<readonly [load: numbe
 
 await mkdir(FOLDER, { recursive: true })
 const [gguf, pack] = process.argv.slice(2)
-if (gguf === undefined) throw new Error('give a GGUF file, and the same model as a pack')
+if (gguf === undefined) throw new Error('give a GGUF file, and optionally the same model as a pack')
 const kinds: readonly (readonly [title: string, body: string, model: string])[] = [
   ['node-llama-cpp', LLAMA, gguf],
   ['Halfbyte', HALFBYTE, gguf],

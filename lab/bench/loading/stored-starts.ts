@@ -28,10 +28,11 @@ hub.behaviour.etag = '"1"'
 const home = await mkdtemp(join(tmpdir(), 'halfbyte-bench-'))
 
 interface Start {
-  /** Until the first token, and of it until the model was loaded; seconds. */
+  /** Seconds until the first token, including the load. */
   readonly word: number
+  /** Seconds until the model was loaded. */
   readonly load: number
-  /** The whole process. */
+  /** Seconds of the whole process. */
   readonly whole: number
 }
 

@@ -114,9 +114,9 @@ const stringsIn = (value: unknown): string[] => {
 }
 
 /**
- * Ordinary text that is not near to need: the interface in all its languages, sentences of the guides,
- * questions about numbers and prompts of the demo's model. Without it, whatever has no known word would be as
- * likely as the share of need among the other examples.
+ * Ordinary text that has nothing to do with need: the interface in all its languages, sentences of the
+ * guides, questions about numbers and prompts of the demo's model. Without it, a text without known words
+ * would get the odds of need among the other examples.
  */
 export function plainExamples(): Example[] {
   const files = (pattern: string) =>

@@ -101,9 +101,9 @@ if (at !== -1) {
   console.log('share at or above each threshold, and with patterns')
   measure(EARLIER)
   const judged = ROUNDS.flatMap(measure)
-  const [ordinary, need] = [true, false].map((is) =>
-    judged.filter(({ example }) => (example.kind === 'ordinary') === is),
-  ) as [Judged[], Judged[]]
+  const isOrdinary = ({ example }: Judged) => example.kind === 'ordinary'
+  const ordinary = judged.filter(isOrdinary)
+  const need = judged.filter((each) => !isOrdinary(each))
   report('all rounds, in need', need)
   report('all rounds, ordinary', ordinary)
   for (const language of new Set(judged.map(({ example }) => example.language))) {

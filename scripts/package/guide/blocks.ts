@@ -43,11 +43,15 @@ export function blocksOf(page: string, text = readFileSync(join(ROOT, page), 'ut
 
 export const BLOCKS = PAGES.flatMap((page) => blocksOf(page))
 
-/** Where a test runs a block of code; undefined for shell commands, data and blocks that say `no-run`. */
+/** Whether a block is a program or a page, not shell commands or data. */
+export const isCode = ({ language }: Block): boolean => /^(?:[jt]sx?|html)$/.test(language)
+
+/** Where a test runs a block; undefined if it isn't code or says `no-run`. */
 export type Runner = 'page' | 'node' | 'vite' | 'vitest' | 'example'
 
-export function runnerOf({ page, language, text, file, whyNotRun }: Block): Runner | undefined {
-  if (whyNotRun !== undefined || !/^(?:[jt]sx?|html)$/.test(language)) return undefined
+export function runnerOf(block: Block): Runner | undefined {
+  const { page, text, file, whyNotRun } = block
+  if (whyNotRun !== undefined || !isCode(block)) return undefined
   // Specs write the files of an example and run them together.
   if (file !== undefined) return 'example'
   if (page === 'docs/guide/node.md') return 'node'

@@ -29,6 +29,9 @@ const ADDRESSES = {
   '/halfbyte/openai.js': ['../../../dist/openai.d.ts'],
 }
 
+/** The name of a block's file, without its extension. */
+const stemOf = ({ page, line }: Block) => `${page.replaceAll(/\W/g, '-')}-${line}`
+
 /** Compiles blocks as modules of one program. Resolves to the compiler's errors, by page and line. */
 async function compiled(
   name: string,
@@ -40,13 +43,9 @@ async function compiled(
   await rm(folder, { recursive: true, force: true })
   await mkdir(join(folder, 'halfbyte'), { recursive: true })
   for (const file of given) await cp(join(import.meta.dirname, file), join(folder, file))
-  for (const { page, line, text } of DECLARATIONS)
-    await writeFile(join(folder, `${page.replaceAll(/\W/g, '-')}-${line}.d.ts`), text)
+  for (const block of DECLARATIONS) await writeFile(join(folder, `${stemOf(block)}.d.ts`), block.text)
   await writeFile(join(folder, 'halfbyte/halfbyte.d.ts'), "export * from 'halfbyte'\n")
-  const files = blocks.map(({ page, line, language }) => ({
-    file: `${page.replaceAll(/\W/g, '-')}-${line}.${language}`,
-    page,
-  }))
+  const files = blocks.map((block) => ({ file: `${stemOf(block)}.${block.language}`, page: block.page }))
   // The lines of a file have the same numbers as in its page.
   for (const [index, { line, text }] of blocks.entries())
     await writeFile(join(folder, files[index]!.file), `${'\n'.repeat(line - 1)}${text}\nexport {}\n`)

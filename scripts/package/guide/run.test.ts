@@ -12,7 +12,7 @@ import * as testing from '../../../src/engine/api/fake/fake-engine.ts'
 import * as halfbyte from '../../../src/index.ts'
 import { bertFolder, byPath, randomBert } from '../../../test/conformance/testing/random-bert.ts'
 import { FILE_SECTIONS } from '../../../test/helpers/guide-files.ts'
-import { BLOCKS, type Block, blocksOf, ROOT, type Runner, runnerOf } from './blocks.ts'
+import { BLOCKS, type Block, blocksOf, isCode, ROOT, type Runner, runnerOf } from './blocks.ts'
 
 const run = promisify(execFile)
 const blocksFor = (runner: Runner) => BLOCKS.filter((block) => runnerOf(block) === runner)
@@ -73,8 +73,7 @@ async function sectionOf({ page, line }: Block): Promise<string> {
 }
 
 test('each block of code is run, or says why not; files of an example are in a section that a spec runs', async () => {
-  const code = BLOCKS.filter(({ language }) => /^(?:[jt]sx?|html)$/.test(language))
-  const idle = code.filter((block) => runnerOf(block) === undefined)
+  const idle = BLOCKS.filter((block) => isCode(block) && runnerOf(block) === undefined)
   expect(idle.filter(({ whyNotRun = '' }) => whyNotRun.length < 10).map(nameOf)).toEqual([])
   expect(idle.length).toBeLessThanOrEqual(4)
   expect(blocksFor('page').length).toBeGreaterThan(40)

@@ -110,7 +110,7 @@ async function filesFor(page: string): Promise<Readonly<Record<string, Content>>
 function argumentsOf(command: string): string[] {
   const words = wordsOf(command)
   const at = words.indexOf('halfbyte')
-  expect(at, `${command} is no halfbyte command; run it here, or give its fence a reason`).not.toBe(-1)
+  expect(at, `${command} isn't a halfbyte command; run it here, or give its fence a reason`).not.toBe(-1)
   return words.slice(at + 1).filter((word) => word !== '--')
 }
 

@@ -18,7 +18,7 @@ test('today and yesterday are separated by midnight, not by 24 hours', () => {
   ])
 })
 
-test('older conversations are under 7 days, 30 days, and then a month and its year', () => {
+test('older conversations are grouped under 7 days, 30 days, and then a month with its year', () => {
   const days = [
     on('a', 2026, 10, 16, 1),
     on('b', 2026, 10, 15, 1),

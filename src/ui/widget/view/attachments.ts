@@ -13,15 +13,17 @@ export interface AttachmentSource {
   readonly onAttached: () => void
 }
 
-export abstract class Attachments<Item extends { readonly name: string }> implements ReactiveController {
+export abstract class Attachments<Item extends { readonly name: string }, Source extends AttachmentSource>
+  implements ReactiveController
+{
   protected readonly host: ChatHost
   protected attached: readonly Item[] = []
   protected wrong = ''
-  readonly #from: AttachmentSource
+  protected readonly from: Source
 
-  constructor(host: ChatHost, from: AttachmentSource) {
+  constructor(host: ChatHost, from: Source) {
     this.host = host
-    this.#from = from
+    this.from = from
     host.addController(this)
   }
 
@@ -51,7 +53,7 @@ export abstract class Attachments<Item extends { readonly name: string }> implem
   }
 
   protected say(word: keyof Words, values: Values = {}): string {
-    return say(this.#from.words()[word], values, this.#from.language())
+    return say(this.from.words()[word], values, this.from.language())
   }
 
   protected wrongView(): TemplateResult | typeof nothing {
@@ -63,7 +65,7 @@ export abstract class Attachments<Item extends { readonly name: string }> implem
     const remove = (item: Item) => {
       this.attached = this.attached.filter((other) => other !== item)
       this.fail('')
-      this.#from.onAttached()
+      this.from.onAttached()
     }
     return this.attached.map(
       (item) => html`<li>${preview(item)}<span dir="auto">${item.name}</span>

@@ -1,7 +1,6 @@
 // Documents of messages. In: files that a user picks, pastes or drops. Out: the documents of the next
 // message, and their views.
 import { html, nothing, type TemplateResult } from 'lit'
-import type { ChatHost } from '../../chat/composer.ts'
 import { isPictureFile } from '../../chat/picture-kind.ts'
 import { bytesText } from '../../chat/texts.ts'
 import { documentSentence } from '../../documents/document-error.ts'
@@ -20,17 +19,11 @@ interface DocumentSource extends AttachmentSource {
   readonly onError: (error: unknown) => void
 }
 
-export class AttachedDocuments extends Attachments<TextDocument> {
-  readonly #from: DocumentSource
+export class AttachedDocuments extends Attachments<TextDocument, DocumentSource> {
   /** What is being read. */
   #progress = ''
   /** Ends the reads in progress; undefined while nothing is read. A message waits for them. */
   #stop: AbortController | undefined
-
-  constructor(host: ChatHost, from: DocumentSource) {
-    super(host, from)
-    this.#from = from
-  }
 
   /** An element that leaves its page stops reading. */
   override hostDisconnected(): void {
@@ -42,9 +35,9 @@ export class AttachedDocuments extends Attachments<TextDocument> {
   }
 
   async attach(files: readonly File[]): Promise<void> {
-    const words = this.#from.words()
+    const words = this.from.words()
     if (this.isReading) return
-    if (this.#from.reads() === false) return this.fail(this.say('documentsUnread'))
+    if (this.from.reads() === false) return this.fail(this.say('documentsUnread'))
     const count = files.length + this.attached.length
     if (count > MAX_DOCUMENTS) return this.fail(this.say('documentsMany', { count, most: MAX_DOCUMENTS }))
     const stop = new AbortController()
@@ -59,28 +52,28 @@ export class AttachedDocuments extends Attachments<TextDocument> {
       }
     } catch (error) {
       if (!stop.signal.aborted) {
-        this.wrong = documentSentence(error, words, this.#from.language()) ?? this.say('error-network')
-        this.#from.onError(error)
+        this.wrong = documentSentence(error, words, this.from.language()) ?? this.say('error-network')
+        this.from.onError(error)
       }
     }
     this.#stop = undefined
     this.#show('')
-    this.#from.onAttached()
+    this.from.onAttached()
   }
 
   async #read(file: File, signal: AbortSignal): Promise<TextDocument> {
     const { readDocument } = await import('../../documents/index.ts')
     return readDocument(file, {
       signal,
-      startPdf: this.#from.startPdf,
-      sizeText: (bytes) => bytesText(bytes, this.#from.language()),
+      startPdf: this.from.startPdf,
+      sizeText: (bytes) => bytesText(bytes, this.from.language()),
       onPages: (done, all) => this.#show(this.say('documentReading', { name: file.name, done, all })),
     })
   }
 
   /** Attaches those of the files that are not pictures, if the page allows it, and returns the others. */
   takeFrom(files: readonly File[]): readonly File[] {
-    if (!this.#from.isAllowed()) return files
+    if (!this.from.isAllowed()) return files
     const documents = files.filter((file) => !isPictureFile(file))
     if (documents.length > 0) void this.attach(documents)
     return files.filter(isPictureFile)
@@ -88,10 +81,10 @@ export class AttachedDocuments extends Attachments<TextDocument> {
 
   /** The attached documents, those that are being read, and the errors of the others. */
   above(): TemplateResult {
-    const words = this.#from.words()
+    const words = this.from.words()
     const cancel = () => {
       this.#stop?.abort()
-      this.#from.onAttached()
+      this.from.onAttached()
     }
     return html`${this.wrongView()}
       ${
@@ -105,8 +98,8 @@ export class AttachedDocuments extends Attachments<TextDocument> {
 
   /** The button that attaches documents; nothing unless the page allows it. */
   button(): TemplateResult | typeof nothing {
-    if (!this.#from.isAllowed()) return nothing
-    const { attachDocuments: label } = this.#from.words()
+    if (!this.from.isAllowed()) return nothing
+    const { attachDocuments: label } = this.from.words()
     return html`<button type="button" class="quiet attach" part="button" aria-label=${label} title=${label}
         @click=${openPicker}>${icon('clip')}</button><input class="visually-hidden" type="file" multiple accept=${ACCEPTED}
         tabindex="-1" aria-hidden="true" @change=${this.onPicked} />`

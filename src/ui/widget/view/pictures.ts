@@ -2,7 +2,6 @@
 // next message, and their views.
 import { html, nothing, type TemplateResult } from 'lit'
 import { ref } from 'lit/directives/ref.js'
-import type { ChatHost } from '../../chat/composer.ts'
 import { isTouch } from '../../chat/keys.ts'
 import type { PictureFault } from '../../chat/picture-files.ts'
 import { bytesText } from '../../chat/texts.ts'
@@ -22,16 +21,10 @@ interface PictureSource extends AttachmentSource {
   readonly others: (files: readonly File[]) => readonly File[]
 }
 
-export class Pictures extends Attachments<EntryPicture> {
-  readonly #from: PictureSource
+export class Pictures extends Attachments<EntryPicture, PictureSource> {
   /** Reads in progress. A message waits for them. */
   #reading = 0
   #isOver = false
-
-  constructor(host: ChatHost, from: PictureSource) {
-    super(host, from)
-    this.#from = from
-  }
 
   get isReading(): boolean {
     return this.#reading > 0
@@ -43,8 +36,8 @@ export class Pictures extends Attachments<EntryPicture> {
   }
 
   async attach(files: readonly File[]): Promise<void> {
-    const words = this.#from.words()
-    if (this.#from.sees() === false) return this.fail(words.pictureBlind)
+    const words = this.from.words()
+    if (this.from.sees() === false) return this.fail(words.pictureBlind)
     this.#reading++
     this.fail('')
     try {
@@ -57,7 +50,7 @@ export class Pictures extends Attachments<EntryPicture> {
     }
     this.#reading--
     this.host.requestUpdate()
-    this.#from.onAttached()
+    this.from.onAttached()
   }
 
   readonly onPaste = (event: ClipboardEvent): void => {
@@ -84,22 +77,22 @@ export class Pictures extends Attachments<EntryPicture> {
 
   /** Documents go to their own list. */
   #bring(files: readonly File[]): void {
-    const own = this.#from.others(files)
+    const own = this.from.others(files)
     if (own.length > 0) void this.attach(own)
   }
 
   /** The attached pictures, and the errors of the others. */
   above(): TemplateResult {
-    const words = this.#from.words()
-    const preview = (picture: EntryPicture) => pictureView(picture, words, this.#from.language())
+    const words = this.from.words()
+    const preview = (picture: EntryPicture) => pictureView(picture, words, this.from.language())
     return html`${this.wrongView()}
       ${this.hasSome ? html`<ul class="attached" part="attached" aria-label=${words.attached}>${this.items(preview)}</ul>` : nothing}`
   }
 
   /** The buttons that attach pictures; nothing unless the model is known to see. */
   buttons(): TemplateResult | typeof nothing {
-    const words = this.#from.words()
-    if (this.#from.sees() !== true) return nothing
+    const words = this.from.words()
+    if (this.from.sees() !== true) return nothing
     // The camera of a phone is not among the sources of every picture picker.
     return html`${picker('attach', words.attachPictures, false, this.onPicked)}
       ${isTouch() ? picker('camera', words.takePhoto, true, this.onPicked) : nothing}`
@@ -112,22 +105,16 @@ export class Pictures extends Attachments<EntryPicture> {
   }
 
   #faultText(fault: PictureFault): string {
-    const words = this.#from.words()
-    const language = this.#from.language()
-    const size = (bytes: number) => bytesText(bytes, language)
+    const size = (bytes: number) => bytesText(bytes, this.from.language())
     switch (fault.reason) {
       case 'many':
-        return say(words.pictureMany, { count: fault.count, most: fault.most }, language)
+        return this.say('pictureMany', { count: fault.count, most: fault.most })
       case 'large':
-        return say(
-          words.pictureLarge,
-          { name: fault.name, size: size(fault.size), most: size(fault.most) },
-          language,
-        )
+        return this.say('pictureLarge', { name: fault.name, size: size(fault.size), most: size(fault.most) })
       case 'other':
-        return say(words.pictureOther, { name: fault.name }, language)
+        return this.say('pictureOther', { name: fault.name })
       case 'broken':
-        return say(words.pictureBroken, { name: fault.name }, language)
+        return this.say('pictureBroken', { name: fault.name })
       default:
         throw new TypeError(`unknown fault ${JSON.stringify(fault satisfies never)}`)
     }

@@ -33,7 +33,7 @@ export const COMMON = 0
 export const CONCEPTS = 84
 /** Concepts, and unordered pairs of them. */
 export const MEANINGS = (CONCEPTS * (CONCEPTS + 1)) / 2
-/** Hashed words, pairs of words and parts of words. Fewer would put words of need and others into one. */
+/** Hashed words, pairs of words and parts of words. With fewer, words of need would share others' weights. */
 export const SURFACES = 65536
 
 const STEM_BITS = 24
