@@ -76,14 +76,23 @@ export function packInPlace(folder) {
   })
 }
 
-/** Puts the originals back, also after a `packInPlace` that was interrupted. */
+/**
+ * Puts the originals back, also after a `packInPlace` that was interrupted. Documents that have changed since
+ * then stay as they are.
+ */
 export function restoreDocuments(folder) {
   const originals = join(folder, ORIGINALS)
   if (!existsSync(originals)) return
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
   for (const entry of readdirSync(originals, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue
-    const path = join(entry.parentPath, entry.name)
-    writeFileSync(join(folder, path.slice(originals.length)), readFileSync(path))
+    const kept = join(entry.parentPath, entry.name)
+    const path = kept.slice(originals.length + 1).replaceAll('\\', '/')
+    const before = readFileSync(kept, 'utf8')
+    const document = join(folder, path)
+    const isPacked =
+      existsSync(document) && readFileSync(document, 'utf8') === packedText(before, path, manifest)
+    if (isPacked) writeFileSync(document, before)
   }
   rmSync(originals, { recursive: true })
 }

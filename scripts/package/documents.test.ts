@@ -70,3 +70,11 @@ test('documents are rewritten, and put back, even after a run that was interrupt
   restoreDocuments(folder)
   expect(read('README.md')).toBe(packedReadme)
 })
+
+test('edits after an interrupted run are kept', () => {
+  packInPlace(folder)
+  const edited = `${read('README.md')}An edit.\n`
+  writeFileSync(join(folder, 'README.md'), edited)
+  restoreDocuments(folder)
+  expect([read('README.md'), read('docs/guide/a.md')]).toEqual([edited, '[the library](../../src)\n'])
+})
