@@ -10,6 +10,7 @@ import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conforma
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 import { packedTest } from '../packed/test.ts'
+import { pressUntil } from '../start/press-until.ts'
 import { PATH } from './app-folder.ts'
 
 const run = promisify(execFile)
@@ -104,10 +105,8 @@ for await (const { text } of session.send(${asked}, ${JSON.stringify(EMBEDDED_OP
     )
     await page.goto(server.address)
     await page.waitForFunction(() => document.querySelector('form')?.onsubmit)
-    await page.getByRole('button', { name: 'Send' }).click()
-    await expect(page.locator('#out')).toHaveText(/^Once upon a time.{100,}/s, { timeout: 60_000 })
-    await page.getByRole('button', { name: '12 * 7' }).click()
-    await expect(page.locator('#out')).toHaveText(/^\[calculate: 84\] .*84/s, { timeout: 60_000 })
+    await pressUntil(page, 'Send', /^Once upon a time.{100,}/s)
+    await pressUntil(page, '12 * 7', /^\[calculate: 84\] .*84/s)
     expect(elsewhere).toEqual([])
     await server.close()
   })

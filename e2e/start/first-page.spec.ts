@@ -4,6 +4,7 @@ import { expect, test } from '@playwright/test'
 import { createServer } from 'vite'
 import { writeGuideFiles } from '../../test/helpers/guide-files.ts'
 import { packedApp } from '../packed/app.ts'
+import { pressUntil } from './press-until.ts'
 
 test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page }) => {
   const app = await packedApp()
@@ -18,14 +19,7 @@ test('a reader of "A first page" gets a chat, JSON and a tool', async ({ page })
   try {
     await server.listen()
     await page.goto(server.resolvedUrls!.local[0]!)
-    const out = page.locator('#out')
-    // Vite reloads the page once it has discovered the dependencies, which may lose a click, so the test
-    // repeats it.
-    const press = (name: string, shown: RegExp) =>
-      expect(async () => {
-        await page.getByRole('button', { name }).click()
-        await expect(out).toHaveText(shown, { timeout: 20_000 })
-      }).toPass()
+    const press = (name: string, shown: RegExp) => pressUntil(page, name, shown)
     await page.waitForFunction(() => document.querySelector('form')?.onsubmit)
     await press('Send', /^Once upon a time.{100,}/s)
     await press('Invent a pet', /^.{2,20}: a (cat|dog|bird), \d{1,2} years old$/)
