@@ -61,3 +61,11 @@ export function floatsToHalves(values: Float32Array): Uint16Array {
 function roundToEven(value: number): number {
   return value + ROUNDER - ROUNDER
 }
+
+/** The bfloat16 patterns nearest to the values, ties to even. */
+export function floatsToBfloats(values: Float32Array): Uint16Array {
+  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
+  const patterns = new Uint16Array(bits.length)
+  for (let i = 0; i < bits.length; i++) patterns[i] = (bits[i]! + 0x7fff + ((bits[i]! >>> 16) & 1)) >>> 16
+  return patterns
+}

@@ -3,7 +3,7 @@
 import { isSparse, PANEL_ROWS, panelBytes } from '../abi/encodings.ts'
 import { filledSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
-import { floatToHalf } from '../base/half.ts'
+import { floatsToBfloats, floatsToHalves } from '../base/half.ts'
 import { changedShape, type LowRank, type Shift } from '../formats/adapter.ts'
 import { dequantize, readVector } from '../formats/dequantize.ts'
 import { rowBytes, storedRows } from '../formats/dtypes.ts'
@@ -253,7 +253,6 @@ async function valuesOf(
 /** Rounded to nearest, ties to even. */
 function stored(dtype: 'F32' | 'F16' | 'BF16', values: Float32Array): Float32Array | Uint16Array {
   if (dtype === 'F32') return values
-  if (dtype === 'F16') return Uint16Array.from(values, floatToHalf)
-  const words = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  return Uint16Array.from(words, (word) => (word + 0x7fff + ((word >>> 16) & 1)) >>> 16)
+  if (dtype === 'F16') return floatsToHalves(values)
+  return floatsToBfloats(values)
 }

@@ -6,7 +6,7 @@ import { familyFile } from '../../../core/arch/families.ts'
 import { roleOf, type Weights, weightOf } from '../../../core/arch/tensors/names.ts'
 import { expectedTensors } from '../../../core/arch/tensors/tensor-names.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { floatsToHalves } from '../../../core/base/half.ts'
+import { floatsToBfloats, floatsToHalves } from '../../../core/base/half.ts'
 import { readVector } from '../../../core/formats/dequantize.ts'
 import { BLOCKS } from '../../../core/formats/dtypes.ts'
 import type { GgufTensor } from '../../../core/formats/gguf/gguf-writer.ts'
@@ -128,14 +128,6 @@ function encoded(name: string, values: Float32Array, n: number, k: number, dtype
     `${name} has the weight ${large}, but F16 only goes up to ${HALF_LIMIT}; choose --format f32 or bf16`,
     { matrix: name },
   )
-}
-
-/** To nearest, ties to even. */
-function floatsToBfloats(values: Float32Array): Uint16Array {
-  const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
-  const patterns = new Uint16Array(bits.length)
-  for (let i = 0; i < bits.length; i++) patterns[i] = (bits[i]! + 0x7fff + ((bits[i]! >>> 16) & 1)) >>> 16
-  return patterns
 }
 
 /** Rows of bytes in another order. */
