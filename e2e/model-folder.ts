@@ -25,6 +25,8 @@ interface Folder {
   readonly template: string
   /** Default: none, so the model never stops. */
   readonly eosId?: number
+  /** Default: those of `SHAPE`. */
+  readonly layers?: number
   readonly tensors: readonly Tensor[]
 }
 
@@ -35,8 +37,9 @@ export const vocabularyOf = ({ specials, words }: Pick<Folder, 'specials' | 'wor
 ]
 
 /** The second special token starts a text. */
-export function modelFolder({ specials, words, template, eosId, tensors }: Folder): readonly ModelFile[] {
-  const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
+export function modelFolder(folder: Folder): readonly ModelFile[] {
+  const { specials, words, template, eosId, layers = SHAPE.layers, tensors } = folder
+  const { hidden, heads, kvHeads, headDim, intermediate } = SHAPE
   const tokens = vocabularyOf({ specials, words })
   const config = {
     architectures: ['LlamaForCausalLM'],
@@ -85,8 +88,11 @@ export const gain = (name: string): Tensor => ({
 })
 
 /** All layers, with matrices filled by `fill`. */
-export function layersOf(fill: (length: number) => Uint16Array<ArrayBuffer>): Tensor[] {
-  const { hidden, layers, heads, kvHeads, headDim, intermediate } = SHAPE
+export function layersOf(
+  fill: (length: number) => Uint16Array<ArrayBuffer>,
+  layers: number = SHAPE.layers,
+): Tensor[] {
+  const { hidden, heads, kvHeads, headDim, intermediate } = SHAPE
   const matrix = (name: string, n: number, k: number): Tensor => ({
     name: `model.${name}.weight`,
     shape: [n, k],

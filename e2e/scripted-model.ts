@@ -29,9 +29,13 @@ export const thinkingModel = (): readonly ModelFile[] => scriptedModel(THOUGHT, 
 /**
  * Each token of the reply has its own channel, which predicts the next token, so no token may occur twice.
  * Layers add zeros, so the reply is the same in any precision and with any sampling. Without `thought`, the
- * reply has only the answer.
+ * reply has only the answer. More `layers` make it slower.
  */
-export function scriptedModel(thought: readonly string[], answer: readonly string[]): readonly ModelFile[] {
+export function scriptedModel(
+  thought: readonly string[],
+  answer: readonly string[],
+  layers: number = SHAPE.layers,
+): readonly ModelFile[] {
   const { hidden } = SHAPE
   const words = [...thought, ...answer].map((word) => word.replace(' ', '\u0120'))
   const vocabulary = { specials: SPECIALS, words }
@@ -55,9 +59,10 @@ export function scriptedModel(thought: readonly string[], answer: readonly strin
     ...vocabulary,
     template: TEMPLATE,
     eosId: TURN,
+    layers,
     tensors: [
       { name: 'model.embed_tokens.weight', shape: [tokens.length, hidden], data: embedding },
-      ...layersOf((length) => new Uint16Array(length)),
+      ...layersOf((length) => new Uint16Array(length), layers),
       gain('norm'),
       { name: 'lm_head.weight', shape: [tokens.length, hidden], data: output },
     ],

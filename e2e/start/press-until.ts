@@ -1,5 +1,5 @@
-// Buttons of the guide's first page. In: a button's name, and what the page then shows. Out: a click, repeated
-// while the page shows anything else.
+// Buttons of the guide's first page. In: a button's name, and what the page then shows. Out: a click,
+// repeated until the page shows it.
 import { expect, type Page } from '@playwright/test'
 
 /**

@@ -26,10 +26,16 @@ test('a chat that outgrows its context several times never reads its old turns a
   expect(problems).toEqual([])
 })
 
-/** Chooses a small model that reads many tokens and always gives the same answer. */
+/** Enough layers that reading takes many frames, so that the page shows it, on fast machines too. */
+const LAYERS = 18
+
+/** Chooses a model that reads many tokens and always gives the same answer. */
 async function chooseScripted(page: Page): Promise<void> {
   await openModels(page)
-  const files = scriptedModel([], ANSWER).map((file) => ({ ...file, mimeType: 'application/octet-stream' }))
+  const files = scriptedModel([], ANSWER, LAYERS).map((file) => ({
+    ...file,
+    mimeType: 'application/octet-stream',
+  }))
   await page.getByRole('dialog').getByLabel('Choose files').setInputFiles(files)
   await expect(page.locator('.bar .model')).toContainText('model.safetensors')
   await ready(page)
