@@ -37,7 +37,7 @@ async function generate(pair: ReturnType<typeof pairOf>, length: number, count: 
     sequence,
     sampler: greedy,
     maxTokens: count,
-    drafter: model.drafter(drafts),
+    drafters: [model.drafter(drafts)],
   })
   expect(sequence.tokens.slice(length)).toEqual(expected(promptOf(length), count))
   return { sequence, drafts, timings }
@@ -82,7 +82,7 @@ test('a second turn continues from the draft model’s state', async () => {
   expect(drafts.setTokens(next)).toBeGreaterThan(100)
   pair.draft.pool.steps.length = 0
   const drafter = pair.model.drafter(drafts)
-  await pair.large.scheduler.generate({ sequence, sampler: greedy, maxTokens: 20, drafter })
+  await pair.large.scheduler.generate({ sequence, sampler: greedy, maxTokens: 20, drafters: [drafter] })
   expect(sequence.tokens.slice(next.length)).toEqual(expected(next, 20))
   expect(Math.max(...pair.draft.pool.steps)).toBeLessThan(20)
   drafts.release()

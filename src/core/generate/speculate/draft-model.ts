@@ -3,7 +3,7 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Sequence } from '../schedule/sequence.ts'
-import { type Drafter, MAX_DRAFTS } from '../schedule/speculation.ts'
+import { type Drafter, GRADES, MAX_DRAFTS } from '../schedule/speculation.ts'
 import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
@@ -79,7 +79,6 @@ export class DraftModel {
 
 /** Always greedy: a draft is right if the sampler picks the same token. */
 class ModelDrafter implements Drafter {
-  readonly grade = 0
   readonly #model: DraftModel
   readonly #sequence: Sequence
   /** How many tokens at the start of the sequence are known to match the text. */
@@ -94,6 +93,10 @@ class ModelDrafter implements Drafter {
 
   get msPerDraft(): number {
     return this.#model.stepMs
+  }
+
+  gradeAt(): number {
+    return GRADES.model
   }
 
   // hot
