@@ -20,8 +20,9 @@ function pairOf({
 } = {}) {
   const large = engineOf(LARGE)
   const draft = engineOf({ ...SMALL, slabs, ...small })
+  const { msPerStep = 3, msPerRow = 0.1 } = small
   draft.pool.onRun = (rows) => {
-    large.clock.ms += 3 + rows * 0.1
+    large.clock.ms += msPerStep + rows * msPerRow
   }
   const { arena, plan, step, pool, activations } = draft
   const written = { records: 0 as Ptr, count: 0, activations }
@@ -55,6 +56,15 @@ test('a draft model that is wrong is rarely used, and changes nothing', async ()
   const { timings } = await generate(pair, 30, 200)
   expect(timings.draftedTokens).toBeLessThan(20)
   expect(pair.large.clock.ms).toBeLessThan((50 + 30 + 199 * 51) * 1.05)
+})
+
+test('a draft model that is too slow to pay off does not read the prompt', async () => {
+  const pair = pairOf({ small: { msPerStep: 0, msPerRow: 40 } })
+  const { large, draft } = pair
+  await generate(pair, 400, 100)
+  const rows = draft.pool.steps.reduce((sum, count) => sum + count, 0)
+  expect(rows).toBeLessThan(60)
+  expect(large.pool.steps.length).toBeGreaterThan(90)
 })
 
 test('the draft model reads a long prompt in chunks, while tokens keep coming', async () => {

@@ -28,6 +28,8 @@ export class DraftModel {
   /** Number of ids that are in both models. */
   readonly vocab: number
   #stepMs = 0
+  /** Milliseconds per row of the last step that read text. A step with one row takes at least as long. */
+  #rowMs = 0
 
   constructor(options: DraftModelOptions) {
     this.#options = { ...options, now: steadyClock(options.now) }
@@ -36,9 +38,12 @@ export class DraftModel {
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
 
-  /** Milliseconds of a step with few rows; a placeholder before the first step. */
+  /**
+   * Milliseconds of a step with few rows; before the first such step, a lower bound. If even this is too long
+   * to pay off, the rest of the prompt is not read.
+   */
   get stepMs(): number {
-    return this.#stepMs || Number.MIN_VALUE
+    return this.#stepMs || this.#rowMs || Number.MIN_VALUE
   }
 
   /** Maximum rows of a step that reads text. */
@@ -65,7 +70,8 @@ export class DraftModel {
     state.advance(rows)
     const ms = now() - start
     this.#chunk.observe(rows, ms)
-    if (rows <= 2) this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
+    if (rows > 2) this.#rowMs = ms / rows
+    else this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
     return largest(this.#logits.row(0), this.vocab)
   }
 
