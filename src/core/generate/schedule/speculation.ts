@@ -19,7 +19,7 @@ export const GRADES = {
 /**
  * For each grade, how often drafts are right, over replies of all kinds (lab/measurements/scheduler.md).
  */
-const FIRST_RATES = [0.45, 0.67, 0.86, 0.86, 0.94, 0.99, 0.24, 0.68, 0.87, 0.78, 0.5] as const
+const FIRST_RATES = [0.45, 0.67, 0.86, 0.86, 0.94, 0.99, 0.24, 0.68, 0.87, 0.94, 0.5] as const
 /** How many outcomes in a reply weigh as much as these rates. */
 const PRIOR_WEIGHT = 2
 /** Minimum weight of a new outcome, so that roughly the last twenty count. */
