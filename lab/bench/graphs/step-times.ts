@@ -10,8 +10,9 @@ import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
 import type { Step } from '../../../src/network/compile/program/program.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
-import { feedsOf, shapeOf } from './inputs.ts'
+import { feedsOf } from './inputs.ts'
 import { multiplyLimit } from './multiply-limit.ts'
+import { shapeOf } from './nets.ts'
 
 const command = new Command('step-times')
   .argument('<file>', 'ONNX file')
