@@ -95,6 +95,14 @@ export interface StreamPlace {
   readonly index?: { readonly step: number; readonly size: number } | undefined
 }
 
+/** The value in which a stream is, unless it is in scratch memory. */
+export const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
+  'value' in at ? at.value : undefined
+
+/** Streams written by a kernel. */
+export const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
+  new Set(stores.map(({ stream }) => stream))
+
 /** The arguments that a step passes to its kernel. */
 export interface KernelCall {
   readonly kernel: Kernel

@@ -2,7 +2,7 @@
 // once, in order, and none takes much longer than the others.
 import { expect, test } from 'vitest'
 import { STEP_ENTRY_WORDS } from '../../../core/runtime/functions/step-list.ts'
-import type { Step } from '../program/program.ts'
+import type { Step } from '../program/step.ts'
 import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'
 
 const step = (taken: number, units: number) => ({ taken, units }) as unknown as Step

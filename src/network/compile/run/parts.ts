@@ -1,6 +1,6 @@
 // Splits a run's steps into parts, between which the thread can receive an abort.
 import { STEP_ENTRY_WORDS, type StepList } from '../../../core/runtime/functions/step-list.ts'
-import type { Step } from '../program/program.ts'
+import type { Step } from '../program/step.ts'
 
 /** Steps `from` to `to` of a program; with `units`, a range of units within step `from`. */
 export interface RunPart {

@@ -16,7 +16,7 @@ import {
   TILE_ROWS,
 } from '../emit/kernel.ts'
 import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/loops.ts'
-import type { Step } from '../program/program.ts'
+import type { Step } from '../program/step.ts'
 
 /** Addresses of a step's inputs and outputs. */
 export interface Room {
