@@ -36,6 +36,11 @@ export interface GivenConstant {
    * with the other options.
    */
   readonly packing?: Packing | undefined
+  /**
+   * Whether these are filters, [count, channels, 3, 3], that multiply tiles: [16, channels, count]. Cannot be
+   * combined with the other options.
+   */
+  readonly isTiled?: boolean | undefined
 }
 
 /**

@@ -11,6 +11,7 @@ import { limitsOf } from '../../onnx/operators/quantise.ts'
 import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
+import { convolve } from './convolutions/windows.ts'
 import { meetOwnScale } from './dynamic-codes.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
@@ -19,7 +20,6 @@ import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { operand } from './lowering/operands.ts'
 import { productOf } from './products.ts'
-import { convolve } from './windows.ts'
 
 const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
   if (!hasInput(node, index)) return fallback

@@ -11,6 +11,8 @@ import { ATTENTION_HANDLERS } from './attention/attention.ts'
 import { GROUP_HANDLERS } from './attention/group-attention.ts'
 import { ROTARY_HANDLERS } from './attention/rotary.ts'
 import { CODE_HANDLERS } from './codes.ts'
+import { TRANSPOSED_HANDLERS } from './convolutions/transposed-windows.ts'
+import { CONV_HANDLERS } from './convolutions/windows.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
 import { elementwise } from './elementwise.ts'
 import type { Handler } from './handler.ts'
@@ -25,9 +27,7 @@ import { PRODUCT_HANDLERS } from './products.ts'
 import { RECURRENT_HANDLERS } from './recurrent.ts'
 import { REDUCTION_HANDLERS } from './reductions.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
-import { TRANSPOSED_HANDLERS } from './transposed-windows.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
-import { CONV_HANDLERS } from './windows.ts'
 
 /**
  * Throws `unsupported`, with the name and the reason, for a node that cannot be compiled, and `out-of-memory`

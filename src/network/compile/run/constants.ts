@@ -13,6 +13,7 @@ import type { Kind } from '../loops/tree.ts'
 import type { View } from '../loops/view.ts'
 import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
+import { tiledFilters } from './tiled-filters.ts'
 
 /** A constant in one form, in memory. */
 export interface LaidConstant {
@@ -129,7 +130,7 @@ export class Constants {
     signal: AbortSignal | undefined,
     place: (floats: () => Tensor, coded: Coded | undefined) => number,
   ): Promise<LaidConstant> {
-    const { constant: name, key, codes, view, packing } = givenOf(value, form)
+    const { constant: name, key, codes, view, packing, isTiled } = givenOf(value, form)
     const constant = graph.constants.get(name)!
     const known = this.#laid.get(constant)?.get(key)
     if (known !== undefined) return known
@@ -137,6 +138,7 @@ export class Constants {
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     const whole = () => {
       if (packing !== undefined) return packed(tensor, packing)
+      if (isTiled) return tiled(tensor, value.dims)
       const floats =
         coded === undefined ? tensor : decoded(view === undefined ? value.dims : tensor.dims, coded)
       return view === undefined ? floats : viewed(floats, view)
@@ -206,8 +208,13 @@ function packPanels(to: Float32Array, source: Float32Array, { from, k, n, kStep,
 function givenOf({ given }: Value, form: string) {
   const parts = given as GivenConstant
   const { codes, view, packing } = parts
-  const key = [form, codes, view, packing].map((part) => JSON.stringify(part)).join(' ')
+  const key = [form, codes, view, packing, parts.isTiled].map((part) => JSON.stringify(part)).join(' ')
   return { ...parts, key }
+}
+
+function tiled({ data }: Tensor, dims: readonly number[]): Tensor {
+  const [, channels, count] = dims as [number, number, number]
+  return { dtype: 'f32', dims, data: tiledFilters(data as Float32Array, channels, count) }
 }
 
 /** The elements of a view in row-major order. */

@@ -1,12 +1,12 @@
 // The operands of a product whose rows are windows. In: overlapping windows, and filters. Out: A and B, and
 // the tables for reading A's rows in place.
-import { walk } from '../../onnx/ir/broadcast.ts'
-import type { Node } from '../../onnx/ir/graph.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/loops.ts'
-import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
-import { reshape } from './lowering/layouts.ts'
-import type { Lowering } from './lowering/lowering.ts'
+import { walk } from '../../../onnx/ir/broadcast.ts'
+import type { Node } from '../../../onnx/ir/graph.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import { dimsOf, type ProductLoop, type Ref, type Windows } from '../../loops/loops.ts'
+import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../../loops/view.ts'
+import { reshape } from '../lowering/layouts.ts'
+import type { Lowering } from '../lowering/lowering.ts'
 
 /**
  * [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. The last

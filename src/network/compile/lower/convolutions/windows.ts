@@ -1,16 +1,18 @@
 // Handlers of convolutions. A convolution is a product: each position's window, a view of the input, is a row
 // of A, and each filter is a column of B. Channels become the output's last axis.
-import type { Node } from '../../onnx/ir/graph.ts'
-import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
-import { type Axis, axesOf } from '../../onnx/operators/images/conv.ts'
-import { dimsOf, type Ref, refTo, turnedRef, unturned } from '../loops/loops.ts'
-import { add, arg } from '../loops/tree.ts'
-import { reshaped, transposed, type View, whole } from '../loops/view.ts'
-import type { Handler, SomeHandlers } from './handler.ts'
-import { padded, reshape } from './lowering/layouts.ts'
-import { map, moved } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
+import type { Node } from '../../../onnx/ir/graph.ts'
+import { intOf, unclaimed, unfit } from '../../../onnx/ir/operator.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import { axesOf } from '../../../onnx/operators/images/conv.ts'
+import { dimsOf, type Ref, refTo } from '../../loops/loops.ts'
+import { add, arg } from '../../loops/tree.ts'
+import { reshaped, transposed, type View, whole } from '../../loops/view.ts'
+import type { Handler, SomeHandlers } from '../handler.ts'
+import { reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { bordered, type Convolution, channelsSecond } from './convolution.ts'
+import { inTiles } from './tiles.ts'
 import { columnSides, productSides } from './window-sides.ts'
 
 export function sidesOf(lowering: Lowering, node: Node) {
@@ -39,26 +41,13 @@ export function convolve(
   lowering.values.name(node.outputs[0]!, convolved(lowering, node, { x, filters, bias, axes, places, group }))
 }
 
-export interface Convolution {
-  readonly x: Ref
-  /** [count, channels of a group, ...taps]. */
-  readonly filters: Ref
-  /** [count]. */
-  readonly bias?: Ref | undefined
-  readonly axes: readonly Axis[]
-  readonly places: readonly number[]
-  readonly group: number
-  /**
-   * Whether only positions along the last axis are rows, so that the result can be written to any strides.
-   */
-  readonly isByRow?: boolean
-}
-
 /** [batch, count, ...places], with channels last in memory. */
 export function convolved(lowering: Lowering, node: Node, convolution: Convolution): Ref {
   const { x, filters, bias, places, group } = convolution
   const [batch] = dimsOf(x) as [number]
   const [count, perGroup] = dimsOf(filters) as [number, number]
+  const tiled = inTiles(lowering, node, convolution)
+  if (tiled !== undefined) return tiled
   const isChannelwise = perGroup === 1 && count === group && group > 1
   const sides = (isChannelwise ? channelSides : windowSides)(lowering, node, convolution)
   // Channels come last, so that rows are written as vectors.
@@ -73,15 +62,6 @@ export function convolved(lowering: Lowering, node: Node, convolution: Convoluti
     made = map(lowering, node, [made, reshape(lowering, node, bias, own)], add(arg(0), arg(1)))
   }
   return channelsSecond(reshape(lowering, node, made, [batch, ...places, count]))
-}
-
-/** [batch, ...places, channels] as [batch, channels, ...places]. */
-export function channelsSecond(ref: Ref): Ref {
-  const rank = dimsOf(ref).length
-  return {
-    ...ref,
-    view: transposed(ref.view, [0, rank - 1, ...Array.from({ length: rank - 2 }, (_, at) => at + 1)]),
-  }
 }
 
 const rowAxesOf = ({ places, isByRow }: Convolution): number => (isByRow ? 1 : places.length)
@@ -121,28 +101,6 @@ function channelSides(lowering: Lowering, node: Node, convolution: Convolution) 
     ],
   }
   return columnSides(lowering, node, { value, view: windows }, filters, rowAxesOf(convolution))
-}
-
-/**
- * The input with the padding that the windows reach. `isLast`: whether channels must be adjacent in memory,
- * so that a window has long runs.
- */
-export function bordered(
-  lowering: Lowering,
-  node: Node,
-  x: Ref,
-  axes: readonly Pick<Axis, 'before' | 'after'>[],
-  isLast: boolean,
-): Ref {
-  const order = [0, ...axes.map((_, at) => at + 2), 1]
-  const mustTurn = isLast && dimsOf(x)[1]! > 1
-  if (axes.every(({ before, after }) => before + after === 0)) {
-    if (!mustTurn || x.view.strides[1] === 1) return x
-    return unturned(moved(lowering, node, turnedRef(x, order)), order)
-  }
-  const none = [0, 0] as const
-  const around = [none, none, ...axes.map(({ before, after }) => [before, after] as const)]
-  return padded(lowering, node, x, around, 0, mustTurn ? order : undefined)
 }
 
 /** The windows, [batch, group, ...places, channels of a group, ...taps]. */
