@@ -91,29 +91,6 @@ test.each(['f32', 'w8', 'w4'] as const)(
   },
 )
 
-test('steps that the first thread runs alone wake no other thread', async () => {
-  const { graph, feeds } = randomGraph(SEED, 0)
-  const sent: string[] = []
-  const start = (): ComputePort => {
-    const port = host.startWorker!()
-    return {
-      ...port,
-      postMessage(request) {
-        sent.push(request.type)
-        port.postMessage(request)
-      },
-    }
-  }
-  for (const aloneSteps of [undefined, 0]) {
-    const together = open(graph, 2, 'f32', start, aloneSteps)
-    await together.run(feeds)
-    sent.length = 0
-    expect(await together.run(feeds)).toEqual(await open(graph, 1).run(feeds))
-    expect(sent.length > 0).toBe(aloneSteps === 0)
-    together.dispose()
-  }
-})
-
 test('an id outside its table causes an error on any thread, and the next run gives the right result', async () => {
   const graph = await encoder()
   const alone = open(graph, 1)

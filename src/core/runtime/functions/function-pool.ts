@@ -3,7 +3,7 @@ import { reasonOf } from '../../base/errors.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
 import type { FunctionRequest } from './function-thread.ts'
-import { addFunctions, runAlone, runSteps, type StepList, type ThreadState } from './step-list.ts'
+import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
 
 /** Needed because a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
@@ -46,12 +46,11 @@ export class FunctionPool {
   }
 
   /**
-   * Runs the steps on all threads, or on the caller's if no step is shared; `lists` has one list per thread,
-   * the caller's first. Returns when they are done. Throws `internal` if a thread died; throws `disposed` after that and after `dispose`.
+   * Runs the steps on all threads; `lists` has one list per thread, the caller's first. Returns when they are
+   * done. Throws `internal` if a thread died; throws `disposed` after that and after `dispose`.
    */
   run(lists: readonly StepList[]): void {
     this.#check()
-    if (runAlone(this.#state, lists[0]!)) return
     const { claims, count } = lists[0]!
     new Int32Array(this.#state.memory.buffer).fill(0, claims / 4, claims / 4 + count)
     this.#post((index) => ({ type: 'steps', list: lists[index + 1]! }))

@@ -70,24 +70,6 @@ export function runSteps(
   return true
 }
 
-/**
- * Runs a list of steps that are all the first thread's, without the other threads. Returns false, and runs
- * nothing, if they share a step.
- */
-export function runAlone(
-  { functions, memory }: Pick<ThreadState, 'functions' | 'memory'>,
-  { entries, count }: StepList,
-): boolean {
-  const words = new Int32Array(memory.buffer, entries, count * STEP_ENTRY_WORDS)
-  for (let entry = 0; entry < words.length; entry += STEP_ENTRY_WORDS)
-    if (words[entry + STEP_ENTRY.alone] !== 1) return false
-  for (let entry = 0; entry < words.length; entry += STEP_ENTRY_WORDS) {
-    const number = words[entry + STEP_ENTRY.function]!
-    functions[number]!(words[entry + STEP_ENTRY.record]!, 0, words[entry + STEP_ENTRY.units]!)
-  }
-  return true
-}
-
 export interface ThreadState {
   readonly engine: EngineExports
   /** Functions, in the order in which they were added. */
