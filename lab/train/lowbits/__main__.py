@@ -127,7 +127,7 @@ def main(given=None):
     train_blocks(student, teacher, some, layers, args)
     score(args, tokenizer, student, runs, f'{args.layers} {args.table} blocks')
     if args.steps:
-        gamma = confidence(teacher, some[:8])
+        gamma = confidence(teacher, some[:4])
         done = train_whole(student, teacher, windows, gamma, args)
         score(args, tokenizer, student, runs, f'{args.layers} {args.table} whole {done}')
     if args.write:

@@ -137,27 +137,40 @@ def compress_block(layer, stream, given, form, args):
         put_on_grid(each, solve(each.weight.data, factor, form), form)
 
 
+def load_block(layer, place, form):
+    """Puts the matrices of a block on the grid of a finished run."""
+    for name, state in torch.load(place).items():
+        load(layer.get_submodule(name), state, form)
+
+
+def finish_block(layer, place, ours, theirs, given, form, args, seed):
+    """Compresses, trains and saves a block. Returns what to say about it."""
+    compress_block(layer, ours, given, form, args)
+    said = 'solved'
+    if args.epochs:
+        first, last = train_block(layer, ours, theirs, given, args, seed)
+        said = f'distance {first:.5f} to {last:.5f}'
+    save(place, **{name: state_of(each) for name, each in linears(layer).items()})
+    return said
+
+
 def train_blocks(student, teacher, windows, form, args):
     """Compresses and trains every block; finished ones are read from args.work, others are written there."""
     blocks = student.model.layers
+    places = [args.work / f'block-{at:02}.pt' for at in range(len(blocks))]
+    if places[-1].exists():
+        for layer, place in zip(blocks, places):
+            load_block(layer, place, form)
+        return
     given = given_to(teacher, windows[:1])
     ours, theirs = student.model.embed_tokens(windows).detach(), teacher.model.embed_tokens(windows).detach()
     progress = Progress(len(blocks), 'block')
-    for at, (layer, original) in enumerate(zip(blocks, teacher.model.layers)):
-        place = args.work / f'block-{at:02}.pt'
+    for at, (layer, original, place) in enumerate(zip(blocks, teacher.model.layers, places)):
         through(original, theirs, given[at], args.batch)
-        said = 'done before'
         if place.exists():
-            for name, state in torch.load(place).items():
-                load(layer.get_submodule(name), state, form)
+            load_block(layer, place, form)
+            said = 'finished before'
         else:
-            compress_block(layer, ours, given[at], form, args)
-            if args.epochs:
-                first, last = train_block(layer, ours, theirs, given[at], args, args.seed * 1000 + at)
-                said = f'distance {first:.5f} to {last:.5f}'
-            else:
-                said = 'solved'
-            states = {name: state_of(each) for name, each in linears(layer).items()}
-            save(place, **states)
+            said = finish_block(layer, place, ours, theirs, given[at], form, args, args.seed * 1000 + at)
         through(layer, ours, given[at], args.batch)
         progress.say(at + 1, f'{said}, stream {float(distance(ours, theirs)):.5f} from float')

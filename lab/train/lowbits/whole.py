@@ -126,6 +126,7 @@ def confidence(teacher, windows):
     """BitDistiller's gamma: the mean probability that the float model gives the actual next tokens."""
     found = []
     for ids in windows:
-        odds = teacher(input_ids=ids[None, :-1], use_cache=False).logits[0].softmax(-1)
+        with torch.autocast('cpu', torch.bfloat16):
+            odds = teacher(input_ids=ids[None, :-1], use_cache=False).logits[0].float().softmax(-1)
         found.append(odds.gather(-1, ids[1:, None]).mean())
     return float(torch.stack(found).mean())
