@@ -197,6 +197,14 @@ class TrainingTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, 'the logits have a matrix of their own'):
             self.run_tool('untied-low', family='untied')
 
+    def test_time_left(self):
+        """It counts the steps of this run, not those that were finished before."""
+        with contextlib.redirect_stdout(io.StringIO()) as said, mock.patch.object(blocks.time, 'time', side_effect=(100, 120, 400)):
+            progress = blocks.Progress(60, 'step', 30)
+            progress.say(35, 'a')
+            progress.say(45, 'b')
+        self.assertEqual(said.getvalue(), 'step 35 of 60: a; 2 min left\nstep 45 of 60: b; 5 min left\n')
+
     def test_mix(self):
         """Every word of the texts is in one piece."""
         (self.root / 'a.jsonl').write_text(json.dumps({'text': ' '.join(map(str, range(1000)))}), encoding='utf-8')

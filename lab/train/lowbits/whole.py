@@ -108,7 +108,7 @@ def train_whole(student, teacher, windows, gamma, args):
             p.data.copy_(value)
         optimizer.load_state_dict(state['optimizer'])
         first = state['step']
-    progress, losses = Progress(args.steps, 'step'), []
+    progress, losses = Progress(args.steps, 'step', first), []
     for step in range(first, args.steps):
         set_rates(optimizer, step, args.steps)
         around, at = divmod(step * args.whole_batch, len(windows) // args.whole_batch * args.whole_batch)
