@@ -1,7 +1,7 @@
 """Compresses a model of transformers to few bits by training: blocks first, then the whole model.
 
     python3 -m lowbits --model MODEL.gguf --text TEXT.jsonl --score wiki.test.raw --layers w3z_g64 --table w4z_g64 \
-        --windows 96 --epochs 2 --steps 300 --work out/low
+        --epochs 2 --steps 400 --work out/low
     python3 -m lowbits ... --resume                                  # continues after the last finished block or checkpoint
     python3 -m lowbits ... --resume --steps 900 --write out/folder   # trains the whole model for longer, then writes it
 
@@ -48,9 +48,9 @@ def arguments(given=None):
     parser.add_argument('--steps', type=int, default=0, help='steps of the second phase')
     parser.add_argument('--whole-windows', type=int, default=2000, help='windows of the second phase')
     parser.add_argument('--whole-batch', type=int, default=2, help='windows of a step in the second phase')
-    parser.add_argument('--whole-code-rate', type=float, default=0.002)
-    parser.add_argument('--whole-scale-rate', type=float, default=0.002)
-    parser.add_argument('--whole-zero-rate', type=float, default=0.002)
+    parser.add_argument('--whole-code-rate', type=float, default=0, help='the same rates in the second phase; 0: codes stay')
+    parser.add_argument('--whole-scale-rate', type=float, default=0.005)
+    parser.add_argument('--whole-zero-rate', type=float, default=0.005)
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--chunks', type=int, default=20, help='windows of 256 tokens to score')
     parser.add_argument('--threads', type=int, default=1)
