@@ -23,13 +23,13 @@ function open(
   threads: number,
   weights: CompileOptions['weights'] = 'f32',
   start = host.startWorker!,
-  aloneSteps?: number,
+  leastSteps?: number,
 ): CompiledGraph {
   return new CompiledGraph(graph, {
     fuse: true,
     weights,
     loadKernels: () => host.loadModule('relaxed', threads > 1 ? 'shared' : 'plain'),
-    workers: threads > 1 ? { threads, start, aloneSteps } : undefined,
+    workers: threads > 1 ? { threads, start, leastSteps } : undefined,
   })
 }
 
@@ -60,8 +60,8 @@ test.each([2, 3])(
       const alone = open(graph, 1)
       const wanted = await alone.run(feeds)
       // All steps shared, only long ones, and about half of them.
-      for (const aloneSteps of [0, undefined, 400]) {
-        const together = open(graph, threads, 'f32', host.startWorker!, aloneSteps)
+      for (const leastSteps of [0, undefined, 400]) {
+        const together = open(graph, threads, 'f32', host.startWorker!, leastSteps)
         for (let run = 0; run < 2; run++) expect(await together.run(feeds)).toEqual(wanted)
         expect(together.machine.threads).toBe(threads)
         together.dispose()

@@ -1,6 +1,6 @@
 // Runs programs: the functions of their kernels, the constants, and one arena for the values of a run.
 import { SYNC_WORDS } from '../../../core/abi/constants.ts'
-import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
+import { rowsAfter } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { arenaAligned } from '../../../core/graph/plan/arena.ts'
@@ -10,6 +10,7 @@ import {
   ENGINE_OP,
   STEP_ENTRY,
   STEP_ENTRY_WORDS,
+  STEP_STATE_WORDS,
   type StepFunction,
   type StepList,
 } from '../../../core/runtime/functions/step-list.ts'
@@ -25,7 +26,7 @@ import { isConstant, type Value } from '../loops/loops.ts'
 import { emitted, type Program, type Step } from '../program/program.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
-import { listOf, partsOf, type RunPart } from './parts.ts'
+import { LEAST_STEPS, listOf, partsOf, type RunPart, sharePart } from './parts.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
@@ -36,8 +37,8 @@ const MAX_PAGES = 65_536
 const MAX_BYTES = 2 ** 32 - PAGE
 /** The maximum to request on devices that reserve all shared memory up front. */
 const MIN_SHARED = 256 * 1024 * 1024
-/** About two microseconds. The threads would wait for each other longer than that. */
-const ALONE_STEPS = 65_536
+/** The word has a cache line of its own. */
+const GATE_BYTES = 64
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
@@ -51,8 +52,8 @@ export interface MachineOptions {
     | {
         readonly threads: number
         readonly start: () => ComputePort
-        /** Steps that cost at most this run on the first thread alone. Default: 65,536; tests share all. */
-        readonly aloneSteps?: number | undefined
+        /** A thread claims at least this much of a step. Default: `LEAST_STEPS`; tests share all steps. */
+        readonly leastSteps?: number | undefined
       }
     | undefined
 }
@@ -83,14 +84,14 @@ export class Machine {
   readonly #numbers = new Map<string, number>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
-  readonly #aloneSteps: number
+  readonly #leastSteps: number
   readonly #pieces: Pieces
   #current: PlacedProgram | undefined
   #codeBytes = 0
 
   private constructor({ fuse, kernels, workers }: MachineOptions) {
     this.#fuse = fuse
-    this.#aloneSteps = workers?.aloneSteps ?? ALONE_STEPS
+    this.#leastSteps = workers?.leastSteps ?? LEAST_STEPS
     this.#memory =
       kernels === undefined
         ? new WebAssembly.Memory({ initial: 1 })
@@ -116,6 +117,7 @@ export class Machine {
     machine.#pool = await FunctionPool.start({
       engine: machine.#engine!,
       sync: machine.#sync,
+      gate: machine.#allocate(GATE_BYTES),
       memory: machine.#memory,
       module: kernels,
       stackTops: Array.from(
@@ -236,7 +238,11 @@ export class Machine {
         if (at > 0) await quickTurn()
         signal?.throwIfAborted()
         if (this.#pool === undefined) this.#runAlone(program, placed, part)
-        else this.#pool.run(placed.lists.map((list) => listOf(list, part)))
+        else
+          this.#pool.run(
+            placed.lists.map((list) => listOf(list, part)),
+            this.#isShared(program, part),
+          )
       }
     } finally {
       failure = this.#takeStatus(program, placed)
@@ -296,7 +302,7 @@ export class Machine {
       records: program.steps.map((step) => take(recordBytes(step))),
       entries: take(4 * STEP_ENTRY_WORDS * program.steps.length),
     }))
-    const shared = { claims: take(4 * program.steps.length), barrier: take(SINGLE_OP_BYTES) }
+    const states = take(4 * STEP_STATE_WORDS * program.steps.length)
     this.#grow(next)
     for (const { scratch, records } of threads) {
       const room: Room = {
@@ -315,8 +321,8 @@ export class Machine {
       for (const [index, step] of program.steps.entries())
         writeRecord(this.#memory.buffer, step, records[index]!, room)
     }
-    const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, ...shared }))
-    if (this.#pool !== undefined) this.#writeLists(program, threads, shared)
+    const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, states }))
+    if (this.#pool !== undefined) this.#writeLists(program, threads)
     this.#current = { program, base, records: threads.map(({ records }) => records), lists }
     return this.#current
   }
@@ -324,7 +330,6 @@ export class Machine {
   #writeLists(
     { steps }: Program,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
-    { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
   ): void {
     const words = new Int32Array(this.#memory.buffer)
     for (const { entries, records } of threads)
@@ -333,12 +338,18 @@ export class Machine {
         const isOp = 'kernel' in step
         words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
         words[entry + STEP_ENTRY.record] = records[index]!
-        words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
-        words[entry + STEP_ENTRY.alone] = isOp || step.taken > this.#aloneSteps ? 0 : 1
+        words[entry + STEP_ENTRY.units] = isOp ? 1 : step.units
+        words[entry + STEP_ENTRY.part] = this.#part(step)
       }
-    words.fill(0, claims / 4, claims / 4 + steps.length)
-    const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)
-    writeSingleOp(op, 'quantize', 0, {})
+  }
+
+  #part(step: Step): number {
+    return sharePart(step, this.threads, this.#leastSteps)
+  }
+
+  /** Whether several threads can work on these steps at once. */
+  #isShared({ steps }: Program, { from, to }: RunPart): boolean {
+    return steps.slice(from, to).some((step) => this.#part(step) < ('kernel' in step ? 1 : step.units))
   }
 
   #allocate(bytes: number): number {
