@@ -9,6 +9,7 @@ import { kernelOf } from '../fuse/kernel-of.ts'
 import {
   bytesOf,
   dimsOf,
+  elementBytes,
   isConstant,
   isKernelLoop,
   type KernelLoop,
@@ -32,7 +33,7 @@ interface StepBase {
 }
 
 /** A step that runs an emitted function. */
-interface EmittedStep extends StepBase {
+export interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that share a function. */
   readonly key: string
@@ -247,6 +248,7 @@ function sharedPlaces(
         if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
         const span = spans.get(other)
         if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (elementBytes(other) !== elementBytes(value)) return false
         if (other === placedIn(product?.a ?? from) && product !== undefined) return false
         if (product !== undefined && other === placedIn(product.b)) return false
         return (

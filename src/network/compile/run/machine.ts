@@ -20,12 +20,13 @@ import { type EngineExports, instantiateEngine } from '../../../core/runtime/mod
 import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
-import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
+import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace, type Target } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
-import { isConstant, type Value } from '../loops/loops.ts'
-import { emitted, type Program, type Step } from '../program/program.ts'
+import { elementBytes, isConstant, type Value } from '../loops/loops.ts'
+import { type EmittedStep, emitted, type Program, type Step } from '../program/program.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
+import { dotOf } from './dot.ts'
 import { LEAST_STEPS, listOf, partsOf, type RunPart, sharePart } from './parts.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
@@ -45,6 +46,8 @@ const STACK_BYTES = 65_536
 export interface MachineOptions {
   /** Whether functions may use fused multiply-add, a relaxed SIMD instruction. */
   readonly fuse: boolean
+  /** How codes are multiplied. Default: the best that this machine has with `fuse`; tests choose. */
+  readonly dot?: Dot | undefined
   /** The engine's module, for programs that use its kernels, and for threads. Default: none. */
   readonly kernels?: WebAssembly.Module | undefined
   /** Starts a worker for each thread but the first. The module must then be a shared-memory build. */
@@ -65,6 +68,8 @@ interface PlacedProgram {
   /** Addresses by thread, then by step. */
   readonly records: readonly (readonly number[])[]
   readonly lists: readonly StepList[]
+  /** The number of each step's function, or ENGINE_OP. */
+  readonly numbers: readonly number[]
 }
 
 /** A program whose functions and constants are loaded. */
@@ -76,7 +81,7 @@ export interface LoadedProgram {
 
 export class Machine {
   readonly #memory: WebAssembly.Memory
-  readonly #fuse: boolean
+  readonly #target: Target
   readonly #engine: EngineExports | undefined
   readonly #sync: number
   /** Kernel functions by number; the numbers are the same on every thread. */
@@ -89,8 +94,9 @@ export class Machine {
   #current: PlacedProgram | undefined
   #codeBytes = 0
 
-  private constructor({ fuse, kernels, workers }: MachineOptions) {
-    this.#fuse = fuse
+  private constructor(options: MachineOptions) {
+    const { fuse, kernels, workers } = options
+    this.#target = { fuse, dot: options.dot ?? (fuse ? dotOf() : 'pairs') }
     this.#leastSteps = workers?.leastSteps ?? LEAST_STEPS
     this.#memory =
       kernels === undefined
@@ -103,6 +109,7 @@ export class Machine {
       buffer: () => this.#memory.buffer,
       take: (bytes) => this.#allocate(bytes),
       give: (address) => this.#pieces.give(address),
+      dot: this.#target.dot,
     })
     this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
@@ -149,7 +156,7 @@ export class Machine {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
       await this.#loadConstants(loaded, signal)
-      await this.#emit(program)
+      await this.#emit(program, graph)
       return loaded
     } catch (error) {
       this.unload(loaded)
@@ -190,19 +197,32 @@ export class Machine {
         await plain(product.windows.rows)
         await plain(product.windows.gaps)
       }
-      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product.matrix, signal))
+      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product, signal))
       else await plain(product.b)
     }
   }
 
-  async #emit(program: Program): Promise<void> {
-    const missing = new Map(
-      emitted(program.steps)
-        .filter(({ key }) => !this.#numbers.has(key))
-        .map(({ key, call }) => [key, call.kernel]),
-    )
+  /** How codes are multiplied in a step, whose constants are loaded. */
+  #dotIn({ call: { product } }: EmittedStep, graph: Graph): Dot {
+    return product?.codes === undefined ? this.#target.dot : this.#constants.dotOf(graph, product)
+  }
+
+  /** Equal for steps that share a function on this machine. */
+  #keyOf(step: EmittedStep, graph: Graph): string {
+    const dot = this.#dotIn(step, graph)
+    return dot === this.#target.dot ? step.key : `${dot} ${step.key}`
+  }
+
+  async #emit(program: Program, graph: Graph): Promise<void> {
+    const missing = new Map<string, EmittedStep>()
+    for (const step of emitted(program.steps)) {
+      const key = this.#keyOf(step, graph)
+      if (!this.#numbers.has(key)) missing.set(key, step)
+    }
     if (missing.size === 0) return
-    const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
+    const bodies = [...missing.values()].map((step) =>
+      emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
+    )
     const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
     const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
     const code = await WebAssembly.compile(bytes)
@@ -237,7 +257,7 @@ export class Machine {
       for (const [at, part] of partsOf(program.steps, this.#pool === undefined).entries()) {
         if (at > 0) await quickTurn()
         signal?.throwIfAborted()
-        if (this.#pool === undefined) this.#runAlone(program, placed, part)
+        if (this.#pool === undefined) this.#runAlone(placed, part)
         else
           this.#pool.run(
             placed.lists.map((list) => listOf(list, part)),
@@ -256,14 +276,14 @@ export class Machine {
     )
   }
 
-  #runAlone({ steps }: Program, { records }: PlacedProgram, { from, to, units }: RunPart): void {
+  #runAlone({ program: { steps }, numbers, records }: PlacedProgram, { from, to, units }: RunPart): void {
     for (let index = from; index < to; index++) {
       const step = steps[index]!
       const record = records[0]![index]!
       if ('kernel' in step) this.#engine!.run(this.#sync, record, rowsAfter(record), 0, 1, 0, 1)
       else {
         const { first, last } = units ?? { first: 0, last: step.units }
-        this.#functions[this.#numbers.get(step.key)!]!(record, first, last)
+        this.#functions[numbers[index]!]!(record, first, last)
       }
     }
   }
@@ -312,31 +332,36 @@ export class Machine {
           const { value, offset } = at
           const isOwn = isConstant(value)
           return (
-            (isOwn ? this.#constants.plain(graph, value) : base + program.places.get(value)!) + 4 * offset
+            (isOwn ? this.#constants.plain(graph, value) : base + program.places.get(value)!) +
+            elementBytes(value) * offset
           )
         },
-        packed: (matrix) => this.#constants.packed(graph, matrix),
+        packed: (product) => this.#constants.packed(graph, product),
         matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
       }
       for (const [index, step] of program.steps.entries())
         writeRecord(this.#memory.buffer, step, records[index]!, room)
     }
     const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, states }))
-    if (this.#pool !== undefined) this.#writeLists(program, threads)
-    this.#current = { program, base, records: threads.map(({ records }) => records), lists }
+    const numbers = program.steps.map((step) =>
+      'kernel' in step ? ENGINE_OP : this.#numbers.get(this.#keyOf(step, graph))!,
+    )
+    if (this.#pool !== undefined) this.#writeLists(program, threads, numbers)
+    this.#current = { program, base, records: threads.map(({ records }) => records), lists, numbers }
     return this.#current
   }
 
   #writeLists(
     { steps }: Program,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
+    numbers: readonly number[],
   ): void {
     const words = new Int32Array(this.#memory.buffer)
     for (const { entries, records } of threads)
       for (const [index, step] of steps.entries()) {
         const entry = entries / 4 + index * STEP_ENTRY_WORDS
         const isOp = 'kernel' in step
-        words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
+        words[entry + STEP_ENTRY.function] = numbers[index]!
         words[entry + STEP_ENTRY.record] = records[index]!
         words[entry + STEP_ENTRY.units] = isOp ? 1 : step.units
         words[entry + STEP_ENTRY.part] = this.#part(step)
