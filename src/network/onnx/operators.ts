@@ -30,6 +30,7 @@ import { RECURRENT } from './operators/recurrent.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { SIGNALS } from './operators/signals.ts'
+import { STATES } from './operators/states.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Each passes its ONNX node tests. */
@@ -60,6 +61,7 @@ export const OPERATORS: readonly Operator[] = [
   ...SAMPLED,
   ...SHAPES,
   ...SIGNALS,
+  ...STATES,
   ...UNARY,
   ...ACTIVATIONS,
   ...BLOCKS,
