@@ -114,7 +114,8 @@ export class RowEmitter {
       if (!isRow) continue
       code.get(this.row(stream))
       this.#source(source, new Map(), { pass: kernel.passes, isSingle: true, offset: 0 })
-      code.storeLane(0)
+      if (kernel.streams[stream]!.isByte === true) code.extractLane(0).store8()
+      else code.storeLane(0)
     }
     this.#noteLeft()
   }

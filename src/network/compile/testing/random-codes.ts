@@ -271,3 +271,30 @@ export function randomNetwork(random: Random): { readonly graph: Graph; readonly
   }
   return { graph, size }
 }
+
+/** A convolution of the means of the channels of [1, channels, 5], as codes. */
+export const codesOfMeans = (channels: number): Graph => ({
+  name: 'means',
+  inputs: [{ name: 'x', type: { dtype: 'f32', dims: [1, channels, 5] } }],
+  outputs: ['sums'],
+  constants: new Map([
+    ['scale', scalar('f32', 0.01)],
+    ['zero', scalar('u8', 128)],
+    [
+      'w',
+      tensorOf(
+        'i8',
+        [2, channels, 1],
+        Array.from({ length: 2 * channels }, (_, at) => (at % 200) - 100),
+      ),
+    ],
+    ['none', scalar('i8', 0)],
+  ]),
+  nodes: [
+    node('GlobalAveragePool', ['x'], 'means'),
+    node('QuantizeLinear', ['means', 'scale', 'zero'], 'codes'),
+    node('DequantizeLinear', ['codes', 'scale', 'zero'], 'floats'),
+    node('DequantizeLinear', ['w', 'scale', 'none'], 'filters'),
+    node('Conv', ['floats', 'filters'], 'sums'),
+  ],
+})
