@@ -1,7 +1,7 @@
 # Image networks in 8 bits, with random weights, as ONNX Runtime's quantiser writes them: `python quantised_nets.py
 # FOLDER [NAME...]` exports each network of torch_nets.py's size and quantises it statically, in both of the formats
 # (`_qdq`: QuantizeLinear and DequantizeLinear around each operator; `_qop`: QLinear operators), with weights per channel
-# and u8 activations. `--file PATH 1x3x320x320` quantises a file instead.
+# and u8 activations. `--file PATH 1x3x320x320` quantises the convolutions of a file instead.
 import sys
 import warnings
 from pathlib import Path
@@ -40,7 +40,8 @@ def quantise(file, name, shape, folder, only=None):
     is_per_channel = model.opset_import[0].version >= 13
     for suffix, form in FORMATS.items():
         quantize_static(str(ready), str(folder / f"{name}_{suffix}.onnx"), Images(given, shape), quant_format=form,
-                        per_channel=is_per_channel, op_types_to_quantize=only, activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
+                        per_channel=is_per_channel, op_types_to_quantize=only, activation_type=QuantType.QUInt8,
+                        weight_type=QuantType.QInt8)
     ready.unlink()
     print(f"{name}: written", flush=True)
 
