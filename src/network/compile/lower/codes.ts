@@ -20,8 +20,8 @@ import { map, mapToBytes } from './lowering/loops.ts'
 import type { CodeSums, Lowering } from './lowering/lowering.ts'
 import { operand } from './lowering/operands.ts'
 import { productOf } from './products.ts'
-import { areBytes, asFloat, codeSums, limitedSums, perChannel, storedOffset } from './windows/code-windows.ts'
-import { convolve } from './windows/windows.ts'
+import { areBytes, asFloat, codeSums, limitedSums, perChannel, storedOffset } from './convolutions/code-windows.ts'
+import { convolve } from './convolutions/windows.ts'
 
 const constantOf = (lowering: Lowering, node: Node, index: number, fallback: number[]): number[] => {
   if (!hasInput(node, index)) return fallback

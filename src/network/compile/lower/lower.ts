@@ -27,8 +27,8 @@ import { RECURRENT_HANDLERS } from './recurrent.ts'
 import { REDUCTION_HANDLERS } from './reductions.ts'
 import { SCATTER_HANDLERS } from './scatters.ts'
 import { reorganise, VIEW_HANDLERS } from './views.ts'
-import { CONV_HANDLERS } from './windows/conv.ts'
-import { TRANSPOSED_HANDLERS } from './windows/transposed-windows.ts'
+import { CONV_HANDLERS } from './convolutions/conv.ts'
+import { TRANSPOSED_HANDLERS } from './convolutions/transposed-windows.ts'
 
 /**
  * Throws `unsupported`, with the name and the reason, for a node that cannot be compiled, and `out-of-memory`
