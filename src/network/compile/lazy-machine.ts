@@ -5,7 +5,7 @@ import type { WeightPolicy } from './lower/policy.ts'
 import { type LoadedProgram, Machine, type MachineOptions } from './run/machine.ts'
 import type { LeftOut } from './stages.ts'
 
-export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
+export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'dot' | 'workers'> {
   /** Default `auto`. */
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, if programs need it. Default: all products are in f32. */
@@ -38,10 +38,11 @@ export class LazyMachine {
 
   /** Throws `internal` if a thread does not start, and `out-of-memory`. */
   async open(): Promise<Machine> {
-    const { fuse, loadKernels, workers } = this.#options
+    const { fuse, dot, loadKernels, workers } = this.#options
     const needs = this.weights !== 'f32' || workers !== undefined
     this.#machine ??= await Machine.open({
       fuse,
+      dot,
       kernels: needs ? await loadKernels?.() : undefined,
       workers,
     })

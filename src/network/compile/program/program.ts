@@ -12,7 +12,15 @@ import {
 } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
-import { bytesOf, isConstant, isKernelLoop, type LoopList, stepsOf, type Value } from '../loops/loops.ts'
+import {
+  bytesOf,
+  elementBytes,
+  isConstant,
+  isKernelLoop,
+  type LoopList,
+  stepsOf,
+  type Value,
+} from '../loops/loops.ts'
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
@@ -185,6 +193,7 @@ function sharedPlaces(
         if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
         const span = spans.get(other)
         if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (elementBytes(other) !== elementBytes(value)) return false
         if (other === placedIn(product?.a ?? from) && product !== undefined) return false
         if (product !== undefined && other === placedIn(product.b)) return false
         return (

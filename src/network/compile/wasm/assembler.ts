@@ -1,6 +1,7 @@
 // Writes WebAssembly modules: functions as lists of instructions, and the sections around them.
 import { joinBytes } from '../../../core/base/bytes.ts'
 import {
+  ALIGNMENTS,
   EXTRACT_LANE,
   LOAD_LANE,
   type MemoryName,
@@ -8,6 +9,7 @@ import {
   type PlainName,
   plainOpcode,
   REPLACE_FLOAT_LANE,
+  REPLACE_INTEGER_LANE,
   SHUFFLE,
   STORE_LANE,
   VECTOR_CONST,
@@ -129,7 +131,8 @@ export class FunctionBody {
 
   /** A load, splat or store at the address on the stack plus `offset` bytes. */
   memory(name: MemoryName, offset = 0): this {
-    return this.#push(VECTOR_PREFIX, ...leb(memoryOpcode(name)), ALIGNED_TO_4, ...leb(offset))
+    const alignment = ALIGNMENTS[name] ?? ALIGNED_TO_4
+    return this.#push(VECTOR_PREFIX, ...leb(memoryOpcode(name)), alignment, ...leb(offset))
   }
 
   load32(offset = 0): this {
@@ -138,6 +141,15 @@ export class FunctionBody {
 
   store32(offset = 0): this {
     return this.#push(0x36, ALIGNED_TO_4, ...leb(offset))
+  }
+
+  /** A byte as an i32, from 0 to 255. */
+  load8(offset = 0): this {
+    return this.#push(0x2d, 0, ...leb(offset))
+  }
+
+  store8(offset = 0): this {
+    return this.#push(0x3a, 0, ...leb(offset))
   }
 
   load64(offset = 0): this {
@@ -159,6 +171,11 @@ export class FunctionBody {
 
   extractLane(lane: number): this {
     return this.#push(VECTOR_PREFIX, EXTRACT_LANE, lane)
+  }
+
+  /** Writes an i32 into one lane of the vector below it on the stack. */
+  integerLane(lane: number): this {
+    return this.#push(VECTOR_PREFIX, REPLACE_INTEGER_LANE, lane)
   }
 
   /** Writes an f32 into one lane of the vector below it on the stack. */
