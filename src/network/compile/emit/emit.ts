@@ -10,13 +10,15 @@ import { emitSelection } from './selection.ts'
 /** The parameters of every function: the record, the start of the range, and its end (exclusive). */
 export const PARAMETERS = 3
 
-/** `fuse`: whether to use fused multiply-add, an instruction of relaxed SIMD. */
-export function emitKernel(kernel: Kernel, fuse: boolean): FunctionBody {
+/**
+ * The encoded function. `fuse`: whether to use fused multiply-add, an instruction of relaxed SIMD.
+ */
+export function emitKernel(kernel: Kernel, fuse: boolean): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
   if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, fuse)
   else if (kernel.selection !== undefined) emitSelection(code, kernel, kernel.selection)
   else emitRows(code, kernel, fuse)
-  return code
+  return code.encoded()
 }
 
 function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {
