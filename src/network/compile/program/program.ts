@@ -32,7 +32,7 @@ interface StepBase {
 }
 
 /** A step that runs an emitted function. */
-interface EmittedStep extends StepBase {
+export interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that share a function. */
   readonly key: string
@@ -48,13 +48,18 @@ interface KernelStep extends StepBase {
   readonly kernel: KernelLoop
 }
 
-export interface Program {
-  readonly lowered: LoopList
+/** Everything that a run needs of a program. */
+export interface RunnableProgram {
+  readonly lowered: Pick<LoopList, 'inputs' | 'outputs'>
   readonly steps: readonly Step[]
   /** Byte offsets in the arena. Constants are not in it. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
+}
+
+export interface Program extends RunnableProgram {
+  readonly lowered: LoopList
   /** Computed on demand. */
   readonly report: ProgramReport
 }
@@ -135,7 +140,7 @@ const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
-function keyOf(kernel: Kernel): string {
+export function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
 }

@@ -23,6 +23,8 @@ export interface LaidConstant {
   users: number
 }
 
+type WithConstants = Pick<Graph, 'constants'>
+
 /** The memory that holds constants. */
 interface Memory {
   buffer(): ArrayBufferLike
@@ -50,16 +52,16 @@ export class Constants {
   }
 
   /** The address of the elements in row-major order. */
-  plain(graph: Graph, value: Value): number {
+  plain(graph: WithConstants, value: Value): number {
     return this.#known(graph, value, '')
   }
 
   /** The address of the panels of a matrix, or of all matrices of a batch. */
-  packed(graph: Graph, { value, view }: Ref): number {
+  packed(graph: WithConstants, { value, view }: Ref): number {
     return this.#known(graph, value, JSON.stringify(view))
   }
 
-  loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
+  loadPlain(graph: WithConstants, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', signal, (tensor) => {
       const { data, dtype } = tensor()
       checkHeld(`the constant ${givenOf(value, '').constant}`, dtype, data)
@@ -69,7 +71,7 @@ export class Constants {
     })
   }
 
-  loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<LaidConstant> {
+  loadPacked(graph: WithConstants, { value, view }: Ref, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
       const { data } = tensor()
       const batch = view.dims.slice(0, -2)
@@ -96,12 +98,12 @@ export class Constants {
   }
 
   /** The address of a matrix in the layout of the engine's kernels. */
-  matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
+  matrix(graph: WithConstants, { value, view }: Ref, encoding: string): number {
     return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
   }
 
   loadMatrix(
-    graph: Graph,
+    graph: WithConstants,
     { value, view }: Ref,
     encoding: MatrixEncoding,
     signal?: AbortSignal,
@@ -115,7 +117,7 @@ export class Constants {
     })
   }
 
-  #known(graph: Graph, value: Value, form: string): number {
+  #known(graph: WithConstants, value: Value, form: string): number {
     const { constant, key } = givenOf(value, form)
     const laid = this.#laid.get(graph.constants.get(constant)!)?.get(key)
     if (laid !== undefined) return laid.address
@@ -123,7 +125,7 @@ export class Constants {
   }
 
   async #load(
-    graph: Graph,
+    graph: WithConstants,
     value: Value,
     form: string,
     signal: AbortSignal | undefined,
@@ -148,7 +150,7 @@ export class Constants {
   }
 
   async #coded(
-    graph: Graph,
+    graph: WithConstants,
     tensor: Tensor,
     codes: Codes | BlockCodes,
     signal?: AbortSignal,

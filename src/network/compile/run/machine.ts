@@ -22,7 +22,7 @@ import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
 import { isConstant, type Value } from '../loops/loops.ts'
-import { emitted, type Program, type Step } from '../program/program.ts'
+import { emitted, type RunnableProgram, type Step } from '../program/program.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
 import { listOf, partsOf, type RunPart } from './parts.ts'
@@ -57,9 +57,15 @@ export interface MachineOptions {
     | undefined
 }
 
+/** The constants that a program reads, by name. */
+type WithConstants = Pick<Graph, 'constants'>
+
+/** Encoded functions, by the keys of their kernels. */
+export type Functions = ReadonlyMap<string, Uint8Array>
+
 /** A program whose records are in the arena. */
 interface PlacedProgram {
-  readonly program: Program
+  readonly program: RunnableProgram
   readonly base: number
   /** Addresses by thread, then by step. */
   readonly records: readonly (readonly number[])[]
@@ -67,9 +73,9 @@ interface PlacedProgram {
 }
 
 /** A program whose functions and constants are loaded. */
-export interface LoadedProgram {
-  readonly program: Program
-  readonly graph: Graph
+export interface LoadedProgram<Planned extends RunnableProgram = RunnableProgram> {
+  readonly program: Planned
+  readonly graph: WithConstants
   readonly constants: ReadonlySet<LaidConstant>
 }
 
@@ -81,6 +87,7 @@ export class Machine {
   /** Kernel functions by number; the numbers are the same on every thread. */
   readonly #functions: StepFunction[] = []
   readonly #numbers = new Map<string, number>()
+  readonly #emitted = new Map<string, Uint8Array>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
   readonly #aloneSteps: number
@@ -142,17 +149,30 @@ export class Machine {
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Compiles the functions that the program still needs, and loads its constants. */
-  async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
+  /**
+   * Compiles the functions that the program still needs, and loads its constants. `functions`: those that
+   * were emitted earlier.
+   */
+  async load<Planned extends RunnableProgram>(
+    program: Planned,
+    graph: WithConstants,
+    signal?: AbortSignal,
+    functions?: Functions,
+  ): Promise<LoadedProgram<Planned>> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
       await this.#loadConstants(loaded, signal)
-      await this.#emit(program)
+      await this.#emit(program, functions)
       return loaded
     } catch (error) {
       this.unload(loaded)
       throw error
     }
+  }
+
+  /** The functions of a loaded program. */
+  functionsOf({ steps }: RunnableProgram): Functions {
+    return new Map(emitted(steps).map(({ key }) => [key, this.#emitted.get(key)!]))
   }
 
   /** Frees the constants that no other program uses. The program must not run again. */
@@ -193,17 +213,23 @@ export class Machine {
     }
   }
 
-  async #emit(program: Program): Promise<void> {
+  async #emit(program: RunnableProgram, functions: Functions = new Map()): Promise<void> {
     const missing = new Map(
       emitted(program.steps)
         .filter(({ key }) => !this.#numbers.has(key))
         .map(({ key, call }) => [key, call.kernel]),
     )
     if (missing.size === 0) return
-    const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
+    const bodies = [...missing].map(
+      ([key, kernel]) => [key, functions.get(key) ?? emitKernel(kernel, this.#fuse)] as const,
+    )
     const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
-    const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
+    const bytes = moduleBytes(
+      bodies.map(([, body]) => body),
+      { parameters: PARAMETERS, sharedPages },
+    )
     const code = await WebAssembly.compile(bytes)
+    for (const [key, body] of bodies) this.#emitted.set(key, body)
     this.#codeBytes += bytes.byteLength
     for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
     if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
@@ -250,7 +276,7 @@ export class Machine {
     )
   }
 
-  #runAlone({ steps }: Program, { records }: PlacedProgram, { from, to, units }: RunPart): void {
+  #runAlone({ steps }: RunnableProgram, { records }: PlacedProgram, { from, to, units }: RunPart): void {
     for (let index = from; index < to; index++) {
       const step = steps[index]!
       const record = records[0]![index]!
@@ -266,7 +292,7 @@ export class Machine {
    * Functions never read outside a table, but flag indices that would, and numbers that overflowed 32 bits.
    * Returns the run's first such error and clears the flags.
    */
-  #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
+  #takeStatus({ steps }: RunnableProgram, { records }: PlacedProgram): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
     let failure: HalfbyteError | undefined
     for (const [index, step] of steps.entries()) {
@@ -283,7 +309,7 @@ export class Machine {
   }
 
   /** Writes the program's records, one set per thread, unless they are already in place. */
-  #place(program: Program, graph: Graph): PlacedProgram {
+  #place(program: RunnableProgram, graph: WithConstants): PlacedProgram {
     const base = this.#pieces.top
     if (this.#current?.program === program && this.#current.base === base) return this.#current
     let next = base + program.arenaBytes
@@ -322,7 +348,7 @@ export class Machine {
   }
 
   #writeLists(
-    { steps }: Program,
+    { steps }: RunnableProgram,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
     { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
   ): void {
