@@ -10,12 +10,13 @@ import { emitSelection } from './selection.ts'
 /** The parameters of every function: the record, the start of the range, and its end (exclusive). */
 export const PARAMETERS = 3
 
-export function emitKernel(kernel: Kernel, target: Target): FunctionBody {
+/** The encoded function. */
+export function emitKernel(kernel: Kernel, target: Target): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
   if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, target)
   else if (kernel.selection !== undefined) emitSelection(code, kernel, kernel.selection)
   else emitRows(code, kernel, target.fuse)
-  return code
+  return code.encoded()
 }
 
 function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {

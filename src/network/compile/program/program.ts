@@ -26,15 +26,20 @@ import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
 import { emitted, type Step } from './step.ts'
 
-export interface Program {
-  readonly lowered: LoopList
-  /** The loops of each step. */
-  readonly groups: readonly Group[]
+/** Everything that a run needs of a program. */
+export interface RunnableProgram {
+  readonly lowered: Pick<LoopList, 'inputs' | 'outputs'>
   readonly steps: readonly Step[]
   /** Byte offsets in the arena. Constants are not in it. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
+}
+
+export interface Program extends RunnableProgram {
+  readonly lowered: LoopList
+  /** The loops of each step. */
+  readonly groups: readonly Group[]
 }
 
 /** The last vector of a row may read past the end of the row. */
@@ -93,7 +98,7 @@ const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
-function keyOf(kernel: Kernel): string {
+export function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
 }

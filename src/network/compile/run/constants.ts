@@ -35,6 +35,8 @@ export interface LaidConstant {
   readonly dot?: Dot | undefined
 }
 
+type WithConstants = Pick<Graph, 'constants'>
+
 /** The memory that holds constants. */
 interface Memory {
   buffer(): ArrayBufferLike
@@ -64,16 +66,16 @@ export class Constants {
   }
 
   /** The address of the elements in row-major order. */
-  plain(graph: Graph, value: Value): number {
+  plain(graph: WithConstants, value: Value): number {
     return this.#known(graph, value, '')
   }
 
   /** The address of the panels of a matrix, or of all matrices of a batch. */
-  packed(graph: Graph, product: Pick<ProductCall, 'matrix' | 'codes'>): number {
+  packed(graph: WithConstants, product: Pick<ProductCall, 'matrix' | 'codes'>): number {
     return this.#known(graph, product.matrix.value, formOf(product))
   }
 
-  loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
+  loadPlain(graph: WithConstants, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', signal, (tensor) => {
       const { data, dtype } = tensor()
       checkHeld(`the constant ${givenOf(value, '').constant}`, dtype, data)
@@ -84,7 +86,7 @@ export class Constants {
   }
 
   async loadPacked(
-    graph: Graph,
+    graph: WithConstants,
     product: Pick<ProductCall, 'matrix' | 'codes'>,
     signal?: AbortSignal,
   ): Promise<LaidConstant> {
@@ -116,12 +118,12 @@ export class Constants {
   }
 
   /** How the product's matrix of codes, which is loaded, is multiplied. */
-  dotOf(graph: Graph, product: Pick<ProductCall, 'matrix' | 'codes'>): Dot {
+  dotOf(graph: WithConstants, product: Pick<ProductCall, 'matrix' | 'codes'>): Dot {
     return this.#laidAs(graph, product.matrix.value, formOf(product)).dot!
   }
 
   async #loadCodes(
-    graph: Graph,
+    graph: WithConstants,
     value: Value,
     codes: CodeMatrix,
     signal: AbortSignal | undefined,
@@ -141,12 +143,12 @@ export class Constants {
   }
 
   /** The address of a matrix in the layout of the engine's kernels. */
-  matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
+  matrix(graph: WithConstants, { value, view }: Ref, encoding: string): number {
     return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
   }
 
   loadMatrix(
-    graph: Graph,
+    graph: WithConstants,
     { value, view }: Ref,
     encoding: MatrixEncoding,
     signal?: AbortSignal,
@@ -160,11 +162,11 @@ export class Constants {
     })
   }
 
-  #known(graph: Graph, value: Value, form: string): number {
+  #known(graph: WithConstants, value: Value, form: string): number {
     return this.#laidAs(graph, value, form).address
   }
 
-  #laidAs(graph: Graph, value: Value, form: string): LaidConstant {
+  #laidAs(graph: WithConstants, value: Value, form: string): LaidConstant {
     const { constant, key } = givenOf(value, form)
     const laid = this.#laid.get(graph.constants.get(constant)!)?.get(key)
     if (laid !== undefined) return laid
@@ -172,7 +174,7 @@ export class Constants {
   }
 
   async #load(
-    graph: Graph,
+    graph: WithConstants,
     value: Value,
     form: string,
     signal: AbortSignal | undefined,
@@ -199,7 +201,7 @@ export class Constants {
   }
 
   async #coded(
-    graph: Graph,
+    graph: WithConstants,
     tensor: Tensor,
     codes: Codes | BlockCodes,
     signal?: AbortSignal,
@@ -273,15 +275,30 @@ function tiled({ data }: Tensor, dims: readonly number[]): Tensor {
 /** The elements of a view in row-major order. */
 function viewed(tensor: Tensor, { offset, dims, strides }: View): Tensor {
   const made = { ...tensor, dims, data: arrayOf(tensor.dtype, countOf(dims)) }
-  const places = walk(dims, strides, offset)
-  for (let at = 0; at < places.length; at++) made.data[at] = tensor.data[places[at]!]!
+  const size = dims.at(-1) ?? 1
+  const step = strides.at(-1) ?? 0
+  const rows = walk(dims.slice(0, -1), strides.slice(0, -1), offset)
+  // Elements of one class, so that the loop is compiled for it.
+  copyRows(made.data as Float32Array, tensor.data as Float32Array, rows, size, step)
   return made
 }
 
-function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
-  const data = Float32Array.from({ length: countOf(dims) }, (_, at) => code(at) * scale(at))
-  return { dtype: 'f32', dims, data }
+function copyRows(to: Float32Array, from: Float32Array, rows: Int32Array, size: number, step: number): void {
+  let next = 0
+  for (let row = 0; row < rows.length; row++) {
+    let read = rows[row]!
+    for (let at = 0; at < size; at++) {
+      to[next++] = from[read]!
+      read += step
+    }
+  }
 }
+
+const decoded = (dims: readonly number[], coded: Coded): Tensor => ({
+  dtype: 'f32',
+  dims,
+  data: coded.floats(),
+})
 
 /** The elements of a constant, which are read from its file. */
 export async function constantTensor(

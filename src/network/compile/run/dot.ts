@@ -28,7 +28,7 @@ export function dotOf(): Dot {
   code.get(at)
   for (const vector of [0, 1, 2]) code.get(at).memory('v128.load', VECTOR * vector)
   code.vector('i32x4.relaxed_dot_i8x16_i7x16_add_s').memory('v128.store', 3 * VECTOR)
-  const bytes = moduleBytes([code], { parameters: 1 })
+  const bytes = moduleBytes([code.encoded()], { parameters: 1 })
   const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes), { env: { memory } })
   const run = exports['f0'] as (at: number) => void
   const sumsOf = (): number[] =>

@@ -23,7 +23,7 @@ import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace, type Target } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
 import { elementBytes, isConstant, type Value } from '../loops/loops.ts'
-import type { Program } from '../program/program.ts'
+import type { RunnableProgram } from '../program/program.ts'
 import { type EmittedStep, emitted, type Step } from '../program/step.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
@@ -62,9 +62,15 @@ export interface MachineOptions {
     | undefined
 }
 
+/** The constants that a program reads, by name. */
+type WithConstants = Pick<Graph, 'constants'>
+
+/** Encoded functions, by the keys of their kernels. */
+export type Functions = ReadonlyMap<string, Uint8Array>
+
 /** A program whose records are in the arena. */
 interface PlacedProgram {
-  readonly program: Program
+  readonly program: RunnableProgram
   readonly base: number
   /** Addresses by thread, then by step. */
   readonly records: readonly (readonly number[])[]
@@ -74,9 +80,9 @@ interface PlacedProgram {
 }
 
 /** A program whose functions and constants are loaded. */
-export interface LoadedProgram {
-  readonly program: Program
-  readonly graph: Graph
+export interface LoadedProgram<Planned extends RunnableProgram = RunnableProgram> {
+  readonly program: Planned
+  readonly graph: WithConstants
   readonly constants: ReadonlySet<LaidConstant>
 }
 
@@ -88,6 +94,7 @@ export class Machine {
   /** Kernel functions by number; the numbers are the same on every thread. */
   readonly #functions: StepFunction[] = []
   readonly #numbers = new Map<string, number>()
+  readonly #emitted = new Map<string, Uint8Array>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
   readonly #leastSteps: number
@@ -152,17 +159,34 @@ export class Machine {
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Compiles the functions that the program still needs, and loads its constants. */
-  async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
+  /**
+   * Compiles the functions that the program still needs, and loads its constants. `functions`: those that
+   * were emitted earlier.
+   */
+  async load<Planned extends RunnableProgram>(
+    program: Planned,
+    graph: WithConstants,
+    signal?: AbortSignal,
+    functions?: Functions,
+  ): Promise<LoadedProgram<Planned>> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
       await this.#loadConstants(loaded, signal)
-      await this.#emit(program, graph)
+      await this.#emit(program, graph, functions)
       return loaded
     } catch (error) {
       this.unload(loaded)
       throw error
     }
+  }
+
+  /** The functions of a loaded program, except those that multiply codes as only this machine does. */
+  functionsOf({ steps }: RunnableProgram): Functions {
+    return new Map(
+      emitted(steps).flatMap(({ key, call }) =>
+        call.product?.codes === undefined ? [[key, this.#emitted.get(key)!] as const] : [],
+      ),
+    )
   }
 
   /** Frees the constants that no other program uses. The program must not run again. */
@@ -204,29 +228,42 @@ export class Machine {
   }
 
   /** How codes are multiplied in a step, whose constants are loaded. */
-  #dotIn({ call: { product } }: EmittedStep, graph: Graph): Dot {
+  #dotIn({ call: { product } }: EmittedStep, graph: WithConstants): Dot {
     return product?.codes === undefined ? this.#target.dot : this.#constants.dotOf(graph, product)
   }
 
   /** Equal for steps that share a function on this machine. */
-  #keyOf(step: EmittedStep, graph: Graph): string {
+  #keyOf(step: EmittedStep, graph: WithConstants): string {
     const dot = this.#dotIn(step, graph)
     return dot === this.#target.dot ? step.key : `${dot} ${step.key}`
   }
 
-  async #emit(program: Program, graph: Graph): Promise<void> {
+  async #emit(
+    program: RunnableProgram,
+    graph: WithConstants,
+    functions: Functions = new Map(),
+  ): Promise<void> {
     const missing = new Map<string, EmittedStep>()
     for (const step of emitted(program.steps)) {
       const key = this.#keyOf(step, graph)
       if (!this.#numbers.has(key)) missing.set(key, step)
     }
     if (missing.size === 0) return
-    const bodies = [...missing.values()].map((step) =>
-      emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
+    const bodies = [...missing].map(
+      ([key, step]) =>
+        [
+          key,
+          functions.get(key) ??
+            emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
+        ] as const,
     )
     const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
-    const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
+    const bytes = moduleBytes(
+      bodies.map(([, body]) => body),
+      { parameters: PARAMETERS, sharedPages },
+    )
     const code = await WebAssembly.compile(bytes)
+    for (const [key, body] of bodies) this.#emitted.set(key, body)
     this.#codeBytes += bytes.byteLength
     for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
     if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
@@ -258,7 +295,7 @@ export class Machine {
       for (const [at, part] of partsOf(program.steps, this.#pool === undefined).entries()) {
         if (at > 0) await quickTurn()
         signal?.throwIfAborted()
-        if (this.#pool === undefined) this.#runAlone(placed, part)
+        if (this.#pool === undefined) this.#runAlone(program, placed, part)
         else
           this.#pool.run(
             placed.lists.map((list) => listOf(list, part)),
@@ -277,7 +314,11 @@ export class Machine {
     )
   }
 
-  #runAlone({ program: { steps }, numbers, records }: PlacedProgram, { from, to, units }: RunPart): void {
+  #runAlone(
+    { steps }: RunnableProgram,
+    { numbers, records }: PlacedProgram,
+    { from, to, units }: RunPart,
+  ): void {
     for (let index = from; index < to; index++) {
       const step = steps[index]!
       const record = records[0]![index]!
@@ -293,7 +334,7 @@ export class Machine {
    * Functions never read outside a table, but flag indices that would, and numbers that overflowed 32 bits.
    * Returns the run's first such error and clears the flags.
    */
-  #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
+  #takeStatus({ steps }: RunnableProgram, { records }: PlacedProgram): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
     let failure: HalfbyteError | undefined
     for (const [index, step] of steps.entries()) {
@@ -310,7 +351,7 @@ export class Machine {
   }
 
   /** Writes the program's records, one set per thread, unless they are already in place. */
-  #place(program: Program, graph: Graph): PlacedProgram {
+  #place(program: RunnableProgram, graph: WithConstants): PlacedProgram {
     const base = this.#pieces.top
     if (this.#current?.program === program && this.#current.base === base) return this.#current
     let next = base + program.arenaBytes
@@ -353,7 +394,7 @@ export class Machine {
   }
 
   #writeLists(
-    { steps }: Program,
+    { steps }: RunnableProgram,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
     numbers: readonly number[],
   ): void {
@@ -374,7 +415,7 @@ export class Machine {
   }
 
   /** Whether several threads can work on these steps at once. */
-  #isShared({ steps }: Program, { from, to }: RunPart): boolean {
+  #isShared({ steps }: RunnableProgram, { from, to }: RunPart): boolean {
     return steps.slice(from, to).some((step) => this.#part(step) < ('kernel' in step ? 1 : step.units))
   }
 
