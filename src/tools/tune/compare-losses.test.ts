@@ -1,6 +1,6 @@
 // Whether training helped. In: losses of examples. Out: the change per token with its interval, and the verdict.
 import { expect, test } from 'vitest'
-import { compareLosses, type ExampleLoss, verdictOf } from './compare-losses.ts'
+import { compareLosses, compressionNote, type ExampleLoss, verdictOf } from './compare-losses.ts'
 
 const losses = (...each: readonly (readonly [loss: number, tokens: number])[]): ExampleLoss[] =>
   each.map(([loss, tokens]) => ({ loss, tokens }))
@@ -43,4 +43,12 @@ test('a large gain on too few examples is no verdict', () => {
   const compared = compareLosses(few, changed(() => -1).slice(0, 4))
   expect(compared).toMatchObject({ verdict: 'unclear', interval: undefined })
   expect(verdictOf(compared)).toMatch(/^No verdict: 4 held-out examples are too few/)
+})
+
+test('a compression that undoes much of the training is reported', () => {
+  expect(compressionNote({ after: 0.63 }, 0.06)).toMatch(
+    /^The float model's loss was 0\.0600: the compression cost 0\.5700 nats per token\. More bits/,
+  )
+  expect(compressionNote({ after: 0.63 }, 0.6)).toBeUndefined()
+  expect(compressionNote({ after: 0.63 }, Number.NaN)).toBeUndefined()
 })

@@ -86,3 +86,16 @@ export function verdictOf({ verdict, change, interval, examples }: LossCompariso
 }
 
 const signed = (value: number): string => (value < 0 ? '' : '+') + value.toFixed(3)
+
+/** Beyond this many nats per token, the compression has undone a notable part of the training. */
+const NOTABLE_COST = 0.1
+
+/**
+ * What the compression of the tuned model cost, if that is much. `float`: the loss of the float model on the
+ * same examples.
+ */
+export function compressionNote({ after }: Pick<LossComparison, 'after'>, float: number): string | undefined {
+  const cost = after - float
+  if (!(cost > NOTABLE_COST)) return undefined
+  return `The float model's loss was ${float.toFixed(4)}: the compression cost ${cost.toFixed(4)} nats per token. More bits (--weights w4m or w8), --method gptq or more --windows keep more of what was learned.`
+}

@@ -38,6 +38,13 @@ test('shows the verdict, sizes, samples and matches', () => {
   expect(page.match(/<svg /g)).toHaveLength(1)
 })
 
+test('says what the compression cost, if that is much', () => {
+  // The packs' loss is 1.25.
+  const curve = (loss: number) => [...REPORT.curve.slice(0, 4), { event: 'held', step: 2, loss } as const]
+  expect(reportPage({ ...REPORT, curve: curve(0.5) })).toMatch(/the compression cost 0\.7500 nats per token/)
+  expect(reportPage({ ...REPORT, curve: curve(1.2) })).not.toContain('the compression cost')
+})
+
 test('texts stay texts, and the page loads nothing', () => {
   const page = reportPage(REPORT)
   expect(page).not.toContain('<script')

@@ -2,7 +2,7 @@
 // before and after.
 import { type Point, svgCurves } from '../evaluate/curves.ts'
 import { escaped } from '../evaluate/svg.ts'
-import { type LossComparison, verdictOf } from './compare-losses.ts'
+import { compressionNote, type LossComparison, verdictOf } from './compare-losses.ts'
 
 /** A point of the loss curve: of the examples of a step, or of all held-out ones after it. */
 export interface CurvePoint {
@@ -62,7 +62,7 @@ export function reportPage(report: TuneReport): string {
 <h1>${escaped(title)}</h1>
 <p class="verdict ${comparison.verdict}">${escaped(verdictOf(comparison))}</p>
 ${numbers(report)}
-<h2>Loss</h2>
+${noteOf(report)}<h2>Loss</h2>
 ${curveOf(report.curve)}
 ${curveNote(report.curve)}<h2>Answers to held-out prompts</h2>
 ${samples(report)}
@@ -116,6 +116,15 @@ function curveOf(curve: readonly CurvePoint[]): string {
     y: 'nats per token',
     fromZero: true,
   })
+}
+
+/** The loss of the float model on the held-out examples at the end; undefined if it was not measured. */
+export const floatLoss = (curve: readonly CurvePoint[]): number | undefined =>
+  curve.findLast(({ event }) => event === 'held')?.loss
+
+function noteOf({ comparison, curve }: TuneReport): string {
+  const note = compressionNote(comparison, floatLoss(curve) ?? Number.NaN)
+  return note === undefined ? '' : `<p>${escaped(note)}</p>\n`
 }
 
 /** Says that the last epochs made the held-out loss worse. */

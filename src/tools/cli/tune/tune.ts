@@ -2,7 +2,8 @@
 // the same way.
 import { Command } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { verdictOf } from '../../tune/compare-losses.ts'
+import { compressionNote, verdictOf } from '../../tune/compare-losses.ts'
+import { floatLoss } from '../../tune/report-page.ts'
 import { MODEL } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress } from '../terminal/output.ts'
@@ -52,7 +53,8 @@ async function setUp({ python, index }: GivenFlags): Promise<void> {
   process.stdout.write(visible(`ready: ${what} (${program})\n`))
 }
 
-function textOf({ out, report, bytes, seconds, comparison, samples }: Tuned): string {
+function textOf({ out, report, bytes, seconds, comparison, samples, curve }: Tuned): string {
+  const cost = compressionNote(comparison, floatLoss(curve) ?? Number.NaN)
   const { before, after, tokens, examples } = comparison
   const matches = (of: 'before' | 'after') =>
     samples.filter((each) => each[of].trim() === each.expected.trim()).length
@@ -65,11 +67,17 @@ function textOf({ out, report, bytes, seconds, comparison, samples }: Tuned): st
         ]
       : []),
     verdictOf(comparison),
+    ...(cost === undefined ? [] : [cost]),
     `report: ${report}`,
     '',
   ].join('\n')
 }
 
-function jsonOf({ comparison: { change, ...comparison }, curve: _, ...tuned }: Tuned): object {
-  return { ...tuned, ...comparison, change: { value: change.value, error: change.error } }
+function jsonOf({ comparison: { change, ...comparison }, curve, ...tuned }: Tuned): object {
+  return {
+    ...tuned,
+    ...comparison,
+    float: floatLoss(curve),
+    change: { value: change.value, error: change.error },
+  }
 }
