@@ -111,9 +111,9 @@ function curveOf(curve: readonly CurvePoint[]): string {
     { name: 'held-out examples', points: points('held') },
   ].filter((each) => each.points.length > 0)
   return svgCurves(series, {
-    title: 'Loss of the float model during training',
+    title: 'Loss of the float model during training, nats per token',
     x: 'step',
-    y: 'nats per token',
+    y: '',
     fromZero: true,
   })
 }

@@ -17,6 +17,8 @@ if (first === '-c') {
   if (behaviour === 'missing') fail("ModuleNotFoundError: No module named 'torch'")
   console.log('Python 3.12.1 with torch 2.15.0')
 } else {
+  // The program must be where the command says.
+  readFileSync(first)
   const job = JSON.parse(readFileSync(others[0], 'utf8'))
   const lines = readFileSync(job.train, 'utf8').trim().split('\n')
   const steps = job.epochs * Math.ceil(lines.length / job.batch)
