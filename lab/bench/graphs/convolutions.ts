@@ -1,112 +1,106 @@
 // Compares convolutions with onnxruntime-web: single layers, or networks in files. Out: a table of times,
 // GFLOP/s, and their share of what this core reaches without reading memory.
 //
-//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...]
-//     [--rounds 9] [--threads 1] [--only 3x3]
+//   node lab/bench/graphs/convolutions.ts [FILE.onnx[=1x3x320x320] ...] [--nets FOLDER]
+//     [--in node|chromium] [--page] [--rounds 9] [--threads 1] [--only 3x3]
 //
-// Both engines run the same file in this process, one after the other in each round. With one thread, times
-// are processor times, because the machines are seldom idle; otherwise wall-clock times. A shape is that of
-// the first input, for files whose sizes are open.
+// Both engines run the same file in this process or in one page of Chromium, one after the other in each
+// round. With one thread, times are processor times, because the machines are seldom idle, and a column has
+// the ratio by the clock; otherwise they are wall-clock times. A shape is that of the first input, for files
+// whose sizes are open. In Chromium, each engine runs where it does by default: Halfbyte in a worker,
+// onnxruntime-web in the page.
 import { readFile } from 'node:fs/promises'
-import { basename } from 'node:path'
-import { Command } from 'commander'
+import { loadavg } from 'node:os'
+import { Command, Option } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { Network } from '../../../src/network/api/network.ts'
-import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
-import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
-import { feedsOf, shapeOf } from './inputs.ts'
+import { type Comparison, compareEngines, type Measuring } from './comparison.ts'
 import { type Layer, layers } from './layers.ts'
 import { multiplyLimit } from './multiply-limit.ts'
-
-/** Runs of at least this long are measured, because the clock of processor time is coarse. */
-const LEAST_MS = 40
-/** Differences are a share of the largest number, or of this one if all are smaller. */
-const LEAST_VALUE = 1e-3
-/** Runs after which both engines' functions are optimised. */
-const WARM = 8
+import { netOf, netsIn } from './nets.ts'
+import { openComparingPage } from './open-page.ts'
 
 const command = new Command('convolutions')
   .argument('[files...]', 'ONNX files; default: single layers')
+  .option('--nets <folder>', 'the networks of nets.ts in this folder')
+  .addOption(
+    new Option('--in <where>', 'where both engines run').choices(['node', 'chromium']).default('node'),
+  )
+  .option('--page', 'in Chromium, run Halfbyte on the page’s own thread', false)
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 9)
   .option('--threads <n>', 'threads of both engines', whole(1), 1)
-  .option('--only <text>', 'only layers whose name contains this', '')
+  .option('--only <text>', 'only layers and networks whose name contains this', '')
   .parse()
 const options = command.opts<{
+  readonly nets?: string
+  readonly in: 'node' | 'chromium'
+  readonly page: boolean
   readonly rounds: number
   readonly threads: number
   readonly only: string
 }>()
-env.wasm.numThreads = options.threads
-const limit = multiplyLimit() * options.threads
-console.log(`The limit of ${options.threads} threads is ${limit.toFixed(1)} GFLOP/s.\n`)
+const { threads, rounds } = options
+env.wasm.numThreads = threads
+const page = options.in === 'chromium' ? await openComparingPage() : undefined
+const limit = multiplyLimit() * threads
 console.log(
-  '| layer | Halfbyte, ms | onnxruntime-web, ms | times as fast | GFLOP/s | share | largest difference |',
+  `${page?.browser ?? `Node ${process.version}`}, load average ${loadavg()[0]!.toFixed(1)}; the limit of ${threads} threads is ${limit.toFixed(1)} GFLOP/s.\n`,
 )
-console.log('|---|--:|--:|--:|--:|--:|--:|')
-if (command.args.length === 0)
-  for (const layer of layers()) if (layer.name.includes(options.only)) await compare(layer)
-for (const argument of command.args) {
-  const [file, shape] = argument.split('=') as [string, string?]
-  const bytes = new Uint8Array(await readFile(file))
-  await compare({ name: basename(file, '.onnx'), flop: 0, bytes }, shape)
-}
+const headings = ['layer', 'Halfbyte, ms', 'onnxruntime-web, ms', 'times as fast']
+if (threads === 1) headings.push('by the clock')
+headings.push('GFLOP/s', 'share', 'largest difference')
+console.log(`| ${headings.join(' | ')} |`)
+console.log(`|---${'|--:'.repeat(headings.length - 1)}|`)
+const nets = [
+  ...(options.nets === undefined ? [] : netsIn(options.nets)),
+  ...command.args.map((argument) => netOf(argument)),
+]
+const isWanted = ({ name }: { readonly name: string }): boolean => name.includes(options.only)
+if (nets.length === 0) for (const layer of layers().filter(isWanted)) await report(layer)
+for (const { name, file, shape } of nets.filter(isWanted))
+  await report({ name, flop: 0, bytes: new Uint8Array(await readFile(file)) }, shape)
+await page?.close()
 process.exit(0)
 
-async function compare({ name, flop, bytes }: Layer, shape?: string): Promise<void> {
-  const sources = [bufferSource('model.onnx', bytes)]
-  const { graph } = await readModel(sources[0]!)
-  const feeds = feedsOf(graph.inputs, shape === undefined ? undefined : shapeOf(shape))
-  const open = { sources, close: async () => undefined }
-  const network = await Network.open(open, { threads: options.threads }, nodeHost())
-  const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'], logSeverityLevel: 4 })
-  const inputs = Object.fromEntries(feeds)
-  const theirs = Object.fromEntries([...feeds].map(([key, tensor]) => [key, toOrt(Tensor, tensor)]))
-  const output = network.outputs[0]!.name
-  const runs = [
-    async () => (await network.run(inputs))[output]!.data as Float32Array,
-    async () => (await session.run(theirs))[output]!.data as Float32Array,
-  ] as const
-  const found = await runs[0]()
-  const wanted = await runs[1]()
-  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), LEAST_VALUE)
-  const difference = found.reduce((most, value, at) => Math.max(most, Math.abs(value - wanted[at]!)), 0)
-  const repeats: number[] = []
-  for (const run of runs) {
-    let fastest = Number.POSITIVE_INFINITY
-    for (let warm = 0; warm < WARM; warm++) {
-      const start = performance.now()
-      await run()
-      fastest = Math.min(fastest, performance.now() - start)
-    }
-    repeats.push(Math.max(1, Math.ceil(LEAST_MS / fastest)))
-  }
-  const times: [number[], number[]] = [[], []]
-  for (let round = 0; round < options.rounds; round++)
-    for (const [index, run] of runs.entries()) {
-      const start = now()
-      for (let each = 0; each < repeats[index]!; each++) await run()
-      times[index]!.push((now() - start) / repeats[index]!)
-    }
-  const [own, other] = times.map(spread) as [ReturnType<typeof spread>, ReturnType<typeof spread>]
+async function report({ name, flop, bytes }: Layer, shape?: readonly number[]): Promise<void> {
+  const how = { shape, rounds }
+  const compared =
+    page === undefined
+      ? await compareInNode(bytes, how)
+      : await page.compare(bytes, { ...how, threads, worker: !options.page })
+  const shown = threads === 1 ? 'processor' : 'clock'
+  const own = spread(compared.own[shown])
+  const other = spread(compared.other[shown])
+  const byClock = spread(compared.other.clock).median / spread(compared.own.clock).median
   const speed = flop / own.median / 1e6
   const cells = [
     name,
     spreadText(own, 2),
     spreadText(other, 2),
     (other.median / own.median).toFixed(2),
+    ...(threads === 1 ? [byClock.toFixed(2)] : []),
     flop === 0 ? '' : speed.toFixed(1),
     flop === 0 ? '' : `${((100 * speed) / limit).toFixed(0)} %`,
-    (difference / largest).toExponential(1),
+    compared.difference.toExponential(1),
   ]
   console.log(`| ${cells.join(' | ')} |`)
-  await network.dispose()
-  await session.release()
 }
 
-function now(): number {
-  return options.threads === 1 ? process.threadCpuUsage().user / 1000 : performance.now()
+async function compareInNode(bytes: Uint8Array, how: Measuring): Promise<Comparison> {
+  const open = { sources: [bufferSource('model.onnx', bytes)], close: async () => undefined }
+  const network = await Network.open(open, { threads }, nodeHost())
+  const session = await InferenceSession.create(bytes, { executionProviders: ['wasm'], logSeverityLevel: 4 })
+  const compared = await compareEngines({ network, session, Tensor }, how, processorMs)
+  await network.dispose()
+  await session.release()
+  return compared
+}
+
+/** Of this thread if it does all the work, so that other threads' garbage collection does not count. */
+function processorMs(): number {
+  return (threads === 1 ? process.threadCpuUsage() : process.cpuUsage()).user / 1000
 }

@@ -1,7 +1,6 @@
 // Makes inputs for any graph: ids, masks and numbers, by the names and dtypes of its inputs.
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
-import { countOf, FLOATS, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
-import { whole } from '../../../src/tools/cli/options.ts'
+import { countOf, type DType, FLOATS, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 interface Taken {
@@ -57,15 +56,17 @@ export function drawnInputs(
   )
 }
 
-/** A parser of shapes such as 1x3x320x320. */
-export const shapeOf = (text: string): readonly number[] => text.split('x').map(whole(1))
+interface FedInput {
+  readonly name: string
+  readonly type?: { readonly dtype?: DType; readonly dims?: readonly (number | string | undefined)[] }
+}
 
 /**
  * Drawn inputs. `shape`: the dims of the first input, if some of its axes are open; open axes of other inputs
  * have one element.
  */
 export function feedsOf(
-  inputs: Graph['inputs'],
+  inputs: readonly FedInput[],
   shape: readonly number[] | undefined,
 ): ReadonlyMap<string, Tensor> {
   const random = new Random(7)

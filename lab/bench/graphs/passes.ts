@@ -10,6 +10,7 @@ import { basename } from 'node:path'
 import { Command } from 'commander'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
+import { reportOf } from '../../../src/network/compile/program/report.ts'
 import { PARTS, type Part, STAGES, type Stage } from '../../../src/network/compile/stages.ts'
 import { readModel } from '../../../src/network/onnx/read-model.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
@@ -60,7 +61,9 @@ async function table(name: string, bytes: Uint8Array): Promise<void> {
   for (const [way, leftOut] of ways) {
     const compiled = new CompiledGraph(graph, { fuse: true, leftOut: new Set(leftOut) })
     const start = process.threadCpuUsage().user
-    const { report, arenaBytes, steps } = await compiled.prepare(shapes)
+    const program = await compiled.prepare(shapes)
+    const { arenaBytes, steps } = program
+    const report = reportOf(program)
     const planMs = (process.threadCpuUsage().user - start) / 1000
     runs.push({ way, compiled, report, arenaBytes, steps: steps.length, planMs, times: [] as number[] })
   }

@@ -16,7 +16,8 @@ import { boundGraph } from '../../../src/network/compile/bind.ts'
 import { emitKernel, PARAMETERS } from '../../../src/network/compile/emit/emit.ts'
 import { growGroups } from '../../../src/network/compile/fuse/groups.ts'
 import { lower } from '../../../src/network/compile/lower/lower.ts'
-import { emitted, programOf } from '../../../src/network/compile/program/program.ts'
+import { programOf } from '../../../src/network/compile/program/program.ts'
+import { emitted } from '../../../src/network/compile/program/step.ts'
 import { NOTHING } from '../../../src/network/compile/stages.ts'
 import { moduleBytes } from '../../../src/network/compile/wasm/assembler.ts'
 import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'
@@ -130,7 +131,7 @@ async function planned(
   )
   const bytes = timed(() =>
     moduleBytes(
-      [...missing.values()].map((kernel) => emitKernel(kernel, true)),
+      [...missing.values()].map((kernel) => emitKernel(kernel, { fuse: true, dot: 'pairs' })),
       { parameters: PARAMETERS },
     ),
   )

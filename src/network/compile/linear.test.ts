@@ -10,7 +10,7 @@ import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import { printProgram } from './program/print.ts'
-import { emitted } from './program/program.ts'
+import { emitted } from './program/step.ts'
 import { laidMatrix } from './run/matrices.ts'
 
 type Constants = Readonly<Record<string, Tensor>>

@@ -5,7 +5,8 @@ import { evaluate } from '../../../test/conformance/onnx/verify/evaluate.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { countOf, tensorOf } from '../onnx/ir/tensor.ts'
 import { CompiledGraph, programFor } from './compiled-graph.ts'
-import { emitted } from './program/program.ts'
+import { reportOf } from './program/report.ts'
+import { emitted } from './program/step.ts'
 import { STAGES } from './stages.ts'
 import { int, ints, namedNode, waves } from './testing/graph-maker.ts'
 
@@ -99,7 +100,7 @@ test('one image: activations and pools follow the channels, and no window is cop
   // Copies the input into the order of channels, the second input into its padding, and the output into the
   // graph's order.
   const copied = countOf([12, 14, 3]) + countOf([10, 10, 8]) + countOf([9, 9, 6])
-  expect(program.report.copiedBytes).toBe(8 * copied)
+  expect(reportOf(program).copiedBytes).toBe(8 * copied)
   const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
@@ -122,7 +123,7 @@ test('concatenated channels keep their order, so that the next convolution copie
   const { program } = programFor(graph, new Map([['x', dims]]))
   // Copies the second input into its padding, the first part, and the output into the graph's order.
   const copied = countOf([10, 10, 8]) + countOf([10, 10, 8]) + countOf([8, 8, 6])
-  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * copied)
+  expect(reportOf(program).copiedBytes).toBeLessThanOrEqual(8 * copied)
   const feeds = new Map([['x', waves(dims, 5)]])
   const wanted = evaluate(graph, feeds).get('y')!
   const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
@@ -181,7 +182,7 @@ test.each(PLANES)('a convolution %s reads its windows in place', async (_, dims,
     }
   const { program } = programFor(graph, new Map([['x', dims]]))
   const taken = wanted.data.length + countOf(dims.map((size, axis) => size + (axis < 2 ? 0 : 2)))
-  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * taken)
+  expect(reportOf(program).copiedBytes).toBeLessThanOrEqual(8 * taken)
 })
 
 test('filters in codes are laid out when they are loaded', async () => {
@@ -298,7 +299,7 @@ test.each(SPREAD)('a transposed convolution of %j by %j inserts no zeros', async
   }, 0)
   expect(multiplied).toBeLessThanOrEqual(2 * countOf(dims) * countOf(filters.slice(1)))
   const around = countOf(dims.map((size, axis) => size + (axis < 2 ? 0 : 2 * filters[axis]!)))
-  expect(program.report.copiedBytes).toBeLessThanOrEqual(8 * (wanted.data.length + around))
+  expect(reportOf(program).copiedBytes).toBeLessThanOrEqual(8 * (wanted.data.length + around))
 })
 
 const TURNED: readonly Form[] = [

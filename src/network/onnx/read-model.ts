@@ -5,6 +5,7 @@ import { malformed } from '../../core/formats/malformed.ts'
 import { type InnerPath, pathInside } from '../../core/formats/names/named-files.ts'
 import { Message } from '../../core/formats/protobuf.ts'
 import { type Constant, type Graph, type Input, inOrder, type Node } from './ir/graph.ts'
+import { OLDEST_OPSET, withoutOlderForms } from './older-forms.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
 import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 
@@ -39,7 +40,7 @@ class Scanner {
     for (let at = offset; at < end; ) {
       const length = Math.min(MAX_HEAD, end - at)
       // Awaiting each field separately would take longer than reading them.
-      const range = this.#fieldAt(this.#held(at, length) ?? (await this.read(at, length)), at, end)
+      const range = this.#fieldAt(this.held(at, length) ?? (await this.read(at, length)), at, end)
       yield range
       at = range.offset + range.length
     }
@@ -47,7 +48,7 @@ class Scanner {
 
   /** Bytes of a range; the result is a view that later reads do not change. */
   async read(offset: number, length: number): Promise<Uint8Array> {
-    const held = this.#held(offset, length)
+    const held = this.held(offset, length)
     if (held !== undefined) return held
     if (length > WINDOW) return this.#source.read(offset, length, this.#signal)
     this.#bytes = new Uint8Array(
@@ -58,7 +59,7 @@ class Scanner {
   }
 
   /** Undefined if the bytes are not in memory. */
-  #held(offset: number, length: number): Uint8Array | undefined {
+  held(offset: number, length: number): Uint8Array | undefined {
     const from = offset - this.#start
     const isHeld = from >= 0 && from + length <= this.#bytes.byteLength
     return isHeld ? this.#bytes.subarray(from, from + length) : undefined
@@ -194,7 +195,7 @@ export interface ReadOptions {
   readonly find?: FindFile | undefined
   /** Maximum bytes of a constant that is held in memory. Default 65,536, and 4 MB for booleans. */
   readonly inlineBytes?: number | undefined
-  /** The oldest supported opset. Default 11. Each operator declares which definitions it implements. */
+  /** Default: `OLDEST_OPSET`. Each operator declares which definitions it implements. */
   readonly oldestOpset?: number | undefined
   readonly signal?: AbortSignal | undefined
 }
@@ -209,10 +210,9 @@ const MAX_LIST = 2 ** 28
 const MAX_FILES = 1024
 /** Maximum bytes of a value of the metadata. The characters of a text reader take 100 KB. */
 const MAX_METADATA = 2 ** 24
-export const OLDEST_OPSET = 11
 
 /**
- * Throws `format` for a file that contradicts itself, `unsupported` for opsets below 11, unknown data types,
+ * Throws `format` for a file that contradicts itself, `unsupported` for opsets below 7, unknown data types,
  * sequences and functions.
  */
 export async function readModel(source: ByteSource, options: ReadOptions = {}): Promise<OnnxModel> {
@@ -272,13 +272,13 @@ class ModelReader {
       else if (range.field === 15) throw unsupportedPart(this.#source.name, 'a sparse constant')
     }
     // Up to IR version 3, every constant was also an input.
-    return {
+    return withoutOlderForms({
       name,
       nodes: inOrder(nodes),
       constants,
       inputs: inputs.filter((input) => !constants.has(input.name)),
       outputs,
-    }
+    })
   }
 
   async #constant(range: FieldRange, constants: Map<string, Constant>): Promise<void> {
@@ -328,9 +328,12 @@ class ModelReader {
   ): Promise<Constant> {
     if (stored.byteLength > inline) return stored
     const { source, offset, byteLength, dtype, dims } = stored
-    // Small constants are scattered between weights, which are read later.
+    // Small constants are scattered between weights, which are read later. Most are in the bytes that were
+    // read for their names: each read of a Blob would take as long as hundreds of nodes.
     const read = source.readAlone ?? source.read
-    const bytes = await read.call(source, offset, byteLength, this.#options.signal)
+    const bytes =
+      (source === this.#source ? this.#scanner.held(offset, byteLength) : undefined) ??
+      (await read.call(source, offset, byteLength, this.#options.signal))
     return tensorFromBytes(source.name, name, dtype, dims, bytes)
   }
 

@@ -136,10 +136,22 @@ const pow: Body = ([x, y], node) => {
   }
 }
 
+/** Only infinities are larger. */
+const MAX_FLOAT = 3.4028234663852886e38
+
 const mod: Body = ([a, b], node) => {
   const isFloat = a!.kind === 'f32'
   if (isFloat !== (intOf(node, 'fmod', 0) !== 0)) {
-    if (isFloat) return sub(a!, mul(b!, apply('floor', div(a!, b!))))
+    if (isFloat) {
+      const rest = sub(a!, mul(b!, apply('floor', div(a!, b!))))
+      const isWithin = less(apply('abs', a!), apply('abs', b!))
+      const differs = less(mul(a!, b!), zero)
+      return select(
+        apply('i.and', isWithin, less(number(MAX_FLOAT), apply('abs', b!))),
+        select(differs, b!, a!),
+        rest,
+      )
+    }
     throw unclaimed(node, 'integer fmod is not compiled')
   }
   if (isFloat) throw unclaimed(node, 'fmod is not compiled')
@@ -190,6 +202,7 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
     limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
   Mish: ([x]) => mish(x!),
   Gelu: gelu,
+  SwiGLU: ([a, b], node) => mul(mul(a!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), a!))), b!),
   Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
   // A comparison instead of max, so that NaN stays NaN, as defined.
   Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),

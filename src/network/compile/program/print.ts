@@ -1,7 +1,9 @@
 // Prints a program: its steps with the values they read and write, and what fusion and views save.
 import { bytesText, type Column, stepPage, type Total } from '../../../core/graph/plan/step-table.ts'
 import { dimsOf } from '../loops/loops.ts'
-import { emitted, movedBy, type Program, type Step } from './program.ts'
+import type { Program } from './program.ts'
+import { movedBy, reportOf } from './report.ts'
+import { emitted, type Step } from './step.ts'
 
 const COLUMNS: readonly Column[] = [
   { heading: '#', isNumber: true },
@@ -52,8 +54,19 @@ function nodesOf({ nodes }: Step): string {
   return `${nodes.slice(0, MAX_NODES).join(', ')}${more}`
 }
 
-function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
-  const { loops, groups, movedBytes, unfusedBytes, viewBytes, viewNodes, copiedBytes, valueBytes } = report
+function totalsOf(program: Program): readonly Total[] {
+  const { steps, arenaBytes } = program
+  const {
+    loops,
+    groups,
+    movedBytes,
+    unfusedBytes,
+    viewBytes,
+    viewNodes,
+    copiedBytes,
+    conversions,
+    valueBytes,
+  } = reportOf(program)
   const own = emitted(steps)
   const functions = new Set(own.map(({ key }) => key)).size
   const byKernels = steps.length - own.length
@@ -63,6 +76,10 @@ function totalsOf({ steps, report, arenaBytes }: Program): readonly Total[] {
     [
       'views',
       `${viewNodes} nodes would move ${bytesText(viewBytes)} as copies, but move ${bytesText(copiedBytes)} when compiled`,
+    ],
+    [
+      'layouts',
+      `${conversions.alone.length} steps only convert a layout; ${conversions.fused.length} convert one as they compute`,
     ],
     [
       'values',

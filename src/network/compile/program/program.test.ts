@@ -13,7 +13,8 @@ import type { Part, Stage } from '../stages.ts'
 import { randomGraph } from '../testing/random-graph.ts'
 import { checkCall } from './check.ts'
 import { printProgram } from './print.ts'
-import { emitted } from './program.ts'
+import { reportOf } from './report.ts'
+import { emitted } from './step.ts'
 
 const SMALL = { layers: 2, hidden: 32, heads: 4, intermediate: 64, vocabulary: 50, positions: 64 }
 
@@ -26,11 +27,12 @@ async function programOfBert(batch: number, tokens: number, leftOut: readonly (S
 }
 
 test('no layout change of an encoder is a copy, and its norms, softmax and sums are in few groups', async () => {
-  const { report, steps } = await programOfBert(2, 5)
+  const program = await programOfBert(2, 5)
+  const report = reportOf(program)
   expect(report.viewNodes).toBeGreaterThan(15)
   expect(report.copiedBytes).toBe(0)
   // Embeddings, mask, and per layer: three products, scores, softmax, context, output, norm, up, down, norm.
-  expect(steps).toHaveLength(2 + 11 * SMALL.layers)
+  expect(program.steps).toHaveLength(2 + 11 * SMALL.layers)
   expect(report.movedBytes).toBeLessThan(report.unfusedBytes / 2)
 })
 
@@ -39,14 +41,14 @@ test('a disabled stage does not run', async () => {
   const without = (stage: Stage) => programOfBert(2, 5, [stage])
   const isPacked = ({ steps }: typeof all) =>
     emitted(steps).some(({ call }) => call.kernel.product?.b === 'packed')
-  expect((await without('passes')).report.loops).toBeGreaterThan(all.report.loops)
-  expect((await without('views')).report.copiedBytes).toBeGreaterThan(0)
-  expect((await without('orders')).report.copiedBytes).toBeGreaterThan(0)
+  expect(reportOf(await without('passes')).loops).toBeGreaterThan(reportOf(all).loops)
+  expect(reportOf(await without('views')).copiedBytes).toBeGreaterThan(0)
+  expect(reportOf(await without('orders')).copiedBytes).toBeGreaterThan(0)
   const alone = await without('groups')
-  expect(alone.report.groups).toBe(alone.report.loops)
-  expect(alone.report.movedBytes).toBe(alone.report.unfusedBytes)
+  expect(reportOf(alone).groups).toBe(reportOf(alone).loops)
+  expect(reportOf(alone).movedBytes).toBe(reportOf(alone).unfusedBytes)
   expect([isPacked(all), isPacked(await without('panels'))]).toEqual([true, false])
-  expect((await without('places')).arenaBytes).toBeGreaterThan(all.report.valueBytes)
+  expect((await without('places')).arenaBytes).toBeGreaterThan(reportOf(all).valueBytes)
 })
 
 test('one emission serves every length and every layer', async () => {
@@ -62,10 +64,10 @@ test('one emission serves every length and every layer', async () => {
 test('without a mapping type, its loops are functions of their own', async () => {
   const all = await programOfBert(1, 16)
   for (const mapping of ['one-to-one', 'many-to-many'] as const) {
-    const { report } = await programOfBert(1, 16, [mapping])
-    expect(report.loops, mapping).toBe(all.report.loops)
-    expect(report.groups, mapping).toBeGreaterThan(all.report.groups)
-    expect(report.movedBytes, mapping).toBeGreaterThan(all.report.movedBytes)
+    const report = reportOf(await programOfBert(1, 16, [mapping]))
+    expect(report.loops, mapping).toBe(reportOf(all).loops)
+    expect(report.groups, mapping).toBeGreaterThan(reportOf(all).groups)
+    expect(report.movedBytes, mapping).toBeGreaterThan(reportOf(all).movedBytes)
   }
 })
 
@@ -81,13 +83,42 @@ test('without folding, floats that depend on constants are computed in each run'
     nodes: [node('Sqrt', ['c']), node('Add', ['x', 'Sqrt'])],
   }
   const loopsOf = (leftOut: readonly Part[]) =>
-    programFor(graph, new Map([['x', [100]]]), 'f32', new Set(leftOut)).program.report.loops
+    reportOf(programFor(graph, new Map([['x', [100]]]), 'f32', new Set(leftOut)).program).loops
   expect([loopsOf([]), loopsOf(['folding'])]).toEqual([1, 2])
 })
 
 test('values share memory', async () => {
-  const { report, arenaBytes } = await programOfBert(1, 16)
-  expect(arenaBytes).toBeLessThan(report.valueBytes / 3)
+  const program = await programOfBert(1, 16)
+  expect(program.arenaBytes).toBeLessThan(reportOf(program).valueBytes / 3)
+})
+
+test('only the input of a chain of convolutions is converted, and sums of two layouts are counted', async () => {
+  const conversionsOf = async (outputOf: (g: NodeWriter, x: string) => string) => {
+    const g = new NodeWriter()
+    const y = outputOf(g, 'x')
+    const value = (name: string) => ({ name, type: TYPE.f32, dims: [1, 8, 8, 8] })
+    const bytes = modelBytes({
+      nodes: g.nodes,
+      constants: g.constants,
+      inputs: [value('x')],
+      outputs: [value(y)],
+    })
+    const { graph } = await readModel(bufferSource('y.onnx', bytes))
+    const { program } = programFor(graph, new Map([['x', [1, 8, 8, 8]]]))
+    const { alone, fused } = reportOf(program).conversions
+    return [alone.length, fused.length]
+  }
+  const conv = (g: NodeWriter, x: string) =>
+    g.op('Relu', [
+      g.op('Conv', [x, g.floats(new Float32Array(8 * 8 * 9).fill(0.1), [8, 8, 3, 3])], {
+        pads: { ints: [1, 1, 1, 1] },
+      }),
+    ])
+  const turned = (g: NodeWriter, x: string) => g.op('Transpose', [x], { perm: { ints: [0, 2, 3, 1] } })
+  // The output is converted back for the caller.
+  expect(await conversionsOf((g, x) => conv(g, conv(g, conv(g, x))))).toEqual([2, 0])
+  expect(await conversionsOf((g, x) => g.op('Add', [x, turned(g, x)]))).toEqual([0, 1])
+  expect(await conversionsOf((g, x) => g.op('Add', [x, x]))).toEqual([0, 0])
 })
 
 test('a step that would reach outside a value is rejected', () => {
@@ -162,6 +193,7 @@ test('a program is printed with its steps, their sizes and bytes, then the total
 
 loops       5 in 2 groups, served by 2 functions
 views       0 nodes would move 0 B as copies, but move 0 B when compiled
+layouts     0 steps only convert a layout; 0 convert one as they compute
 values      unfused loops would read and write 2 864 B; the groups move 2 144 B
 arena peak  960 B; all values together take 960 B`,
   )

@@ -1,19 +1,22 @@
 // The program of a network: groups of loops as steps with kernels, and memory for the values between them.
-import { matrixBytes } from '../../../core/abi/encodings.ts'
 import { arenaAligned, planArena } from '../../../core/graph/plan/arena.ts'
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
-import { countOf, isBig } from '../../onnx/ir/tensor.ts'
-import { type Kernel, type KernelCall, PANEL, type StreamPlace } from '../emit/kernel.ts'
+import { isBig } from '../../onnx/ir/tensor.ts'
+import {
+  type Kernel,
+  type KernelCall,
+  PANEL,
+  placedIn,
+  type StreamPlace,
+  writtenStreams,
+} from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
 import {
   bytesOf,
-  dimsOf,
+  elementBytes,
   isConstant,
   isKernelLoop,
-  type KernelLoop,
-  type LinearLoop,
-  type Loop,
   type LoopList,
   stepsOf,
   type Value,
@@ -21,58 +24,22 @@ import {
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
+import { emitted, type Step } from './step.ts'
 
-export type Step = EmittedStep | KernelStep
-
-interface StepBase {
-  /** Names of the file's nodes that it computes. */
-  readonly nodes: readonly string[]
-  /** The cost of a run in steps, as counted by `NetworkLimits`. */
-  readonly taken: number
-}
-
-/** A step that runs an emitted function. */
-interface EmittedStep extends StepBase {
-  readonly call: KernelCall
-  /** Equal for steps that share a function. */
-  readonly key: string
-  /**
-   * Rows, or panels times blocks of rows of all products in a batch, that threads can split between them. 1
-   * if rows are ordered.
-   */
-  readonly units: number
-}
-
-/** A step that runs an engine kernel. */
-interface KernelStep extends StepBase {
-  readonly kernel: KernelLoop
-}
-
-export interface Program {
-  readonly lowered: LoopList
+/** Everything that a run needs of a program. */
+export interface RunnableProgram {
+  readonly lowered: Pick<LoopList, 'inputs' | 'outputs'>
   readonly steps: readonly Step[]
   /** Byte offsets in the arena. Constants are not in it. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
-  /** Computed on demand. */
-  readonly report: ProgramReport
 }
 
-interface ProgramReport {
-  readonly loops: number
-  readonly groups: number
-  /** Bytes of values that groups read and write. */
-  readonly movedBytes: number
-  /** Bytes that the same loops would read and write without fusion. */
-  readonly unfusedBytes: number
-  /** Bytes that Reshape, Transpose, Slice and the like would read and write if they were copies. */
-  readonly viewBytes: number
-  readonly viewNodes: number
-  /** Bytes read and written by loops that only move elements. */
-  readonly copiedBytes: number
-  /** Bytes of all values between groups if none shared memory. */
-  readonly valueBytes: number
+export interface Program extends RunnableProgram {
+  readonly lowered: LoopList
+  /** The loops of each step. */
+  readonly groups: readonly Group[]
 }
 
 /** The last vector of a row may read past the end of the row. */
@@ -107,11 +74,11 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
     keys.add(key)
     return { call, key, units: unitsOf(call), nodes, taken }
   })
-  const { places, bytes, valueBytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
+  const { places, bytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
   budget.room('the memory that a run holds at once', bytes + copiedOut(lowered))
-  let report: ProgramReport | undefined
   return {
     lowered,
+    groups,
     steps,
     places,
     arenaBytes: bytes,
@@ -119,10 +86,6 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
       (most, { call }) => Math.max(most, arenaAligned(call.scratchBytes)),
       0,
     ),
-    get report() {
-      report ??= reportOf(lowered, groups, steps, valueBytes)
-      return report
-    },
   }
 }
 
@@ -135,7 +98,7 @@ const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
-function keyOf(kernel: Kernel): string {
+export function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
 }
@@ -165,17 +128,6 @@ function unitsOf({ kernel, outer, inner, product, selected }: KernelCall): numbe
   if (product === undefined) return inner === 0 ? 0 : count
   return product.m === 0 ? 0 : count * Math.ceil(product.m / product.rows) * Math.ceil(product.n / PANEL)
 }
-
-/** Steps, with their functions emitted. */
-export const emitted = (steps: readonly Step[]): readonly EmittedStep[] =>
-  steps.filter((step) => 'call' in step)
-
-const placedIn = ({ at }: Pick<StreamPlace, 'at'>): Value | undefined =>
-  'value' in at ? at.value : undefined
-
-/** Streams written by a kernel. */
-const writtenStreams = ({ stores }: Kernel): ReadonlySet<number> =>
-  new Set(stores.map(({ stream }) => stream))
 
 function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, budget: ProgramBudget) {
   const spans = new Map<Value, { from: number; to: number }>()
@@ -210,8 +162,7 @@ function placesOf(lowered: LoopList, steps: readonly Step[], mayShare: boolean, 
   const { offsets, bytes } = planArena(buffers, (placed) => budget.spend(placed / LOOKED_AT))
   const offsetOf = new Map([...offsets].map(([{ value }, offset]) => [value, offset]))
   const places = new Map([...spans.keys()].map((value) => [value, offsetOf.get(rootOf(value))!]))
-  const valueBytes = [...spans.keys()].reduce((sum, value) => sum + bytesOf(value), 0)
-  return { places, bytes, valueBytes }
+  return { places, bytes }
 }
 
 /** Values read or written by a step. */
@@ -247,6 +198,7 @@ function sharedPlaces(
         if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
         const span = spans.get(other)
         if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (elementBytes(other) !== elementBytes(value)) return false
         if (other === placedIn(product?.a ?? from) && product !== undefined) return false
         if (product !== undefined && other === placedIn(product.b)) return false
         return (
@@ -273,77 +225,3 @@ const isSamePlace = (a: StreamPlace, b: StreamPlace): boolean =>
   a.inner === b.inner &&
   a.index === undefined &&
   `${a.steps}` === `${b.steps}`
-
-/** The bytes of values that a step reads and writes, counting each value once. */
-export function movedBy(step: Step) {
-  if ('kernel' in step) {
-    const { args, out } = step.kernel
-    const weights = step.kernel.loop === 'linear' ? weightBytes(step.kernel) : 0
-    return { read: bytesOf(args[0].value) + weights, written: bytesOf(out) }
-  }
-  const { kernel, outer, inner, streams, product } = step.call
-  const written = writtenStreams(kernel)
-  const rows = outer.reduce((count, size) => count * size, 4 * inner)
-  const read = new Map<Value, number>()
-  const made = new Map<Value, number>()
-  for (const [at, stream] of streams.entries()) {
-    const value = placedIn(stream)
-    // Counts only as many rows of a table as are gathered.
-    const bytes = stream.index === undefined ? (value ? bytesOf(value) : 0) : rows
-    if (value !== undefined) (written.has(at) ? made : read).set(value, bytes)
-  }
-  for (const side of product === undefined ? [] : [product.a, product.b]) {
-    const value = placedIn(side)
-    if (value !== undefined) read.set(value, bytesOf(value))
-  }
-  const sum = (map: ReadonlyMap<Value, number>) =>
-    [...map.values()].reduce((total, bytes) => total + bytes, 0)
-  return { read: sum(read), written: sum(made) }
-}
-
-/** Bytes of a matrix in the encoding of the kernels. */
-function weightBytes({ matrix, encoding }: LinearLoop): number {
-  const [k, n] = dimsOf(matrix) as [number, number]
-  return matrixBytes(encoding, n, k)
-}
-
-/** Bytes read and written by a loop that only moves elements. */
-const copiedBy = (loop: Loop): number =>
-  8 * countOf(loop.loop === 'place' ? dimsOf(loop.args[0]) : loop.out.dims)
-
-function reportOf(
-  lowered: LoopList,
-  groups: readonly Group[],
-  steps: readonly Step[],
-  valueBytes: number,
-): ProgramReport {
-  const values = (list: Iterable<Value | undefined>) =>
-    [...new Set(list)].reduce((sum, value) => sum + (value === undefined ? 0 : bytesOf(value)), 0)
-  const { loops, viewBytes, viewNodes } = lowered
-  const unfusedBytes = loops.reduce((sum, each) => {
-    const { loop, args, out } = each
-    // A gather reads as many bytes of its table as it writes.
-    const read = loop === 'gather' ? args.slice(1) : args
-    const weights = loop === 'linear' ? weightBytes(each) : 0
-    return sum + weights + bytesOf(out) * (loop === 'gather' ? 2 : 1) + values(read.map(({ value }) => value))
-  }, 0)
-  const movedBytes = steps.reduce((sum, step) => {
-    const { read, written } = movedBy(step)
-    return sum + read + written
-  }, 0)
-  const copiedBytes = groups
-    .filter((group) =>
-      group.loops.every((loop) => loop.loop === 'place' || (loop.loop === 'map' && 'arg' in loop.tree)),
-    )
-    .reduce((sum, group) => sum + group.loops.reduce((bytes, loop) => bytes + copiedBy(loop), 0), 0)
-  return {
-    loops: loops.length,
-    groups: groups.length,
-    movedBytes,
-    unfusedBytes,
-    viewBytes,
-    viewNodes,
-    copiedBytes,
-    valueBytes,
-  }
-}

@@ -3,7 +3,7 @@ import { erf } from '../../../../src/core/base/erf.ts'
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf, broadcastIndices } from '../ir/broadcast.ts'
 import type { Node } from '../ir/graph.ts'
-import { type Evaluate, floatOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
+import { type Evaluate, type Evaluation, floatOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
 import { countOf, reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { largest } from '../operators/reduce.ts'
 
@@ -112,6 +112,18 @@ const hardmax: Line = (values) => {
   if (first >= 0) values[first] = 1
 }
 
+function evaluateSwiGlu(context: Evaluation): Tensor {
+  const [gate, value] = [given(context, 0), given(context, 1)]
+  if (`${gate.dims}` !== `${value.dims}`)
+    throw unfit(context.node, `its inputs have the shapes [${gate.dims}] and [${value.dims}]`)
+  const alpha = floatOf(context.node, 'alpha', 1)
+  const [a, b] = [reader(gate), reader(value)]
+  const made = zeros(gate.dtype, gate.dims)
+  const write = writer(made)
+  for (let at = 0; at < made.data.length; at++) write(at, a(at) * sigmoid(alpha * a(at)) * b(at))
+  return made
+}
+
 export const ACTIVATIONS: Evaluators = new Map([
   ['Softplus', plain(softplus)],
   ['Softsign', plain((x) => x / (1 + Math.abs(x)))],
@@ -119,6 +131,7 @@ export const ACTIVATIONS: Evaluators = new Map([
   ['Mish', plain((x) => x * Math.tanh(softplus(x)))],
   ['Gelu', activation(geluOf)],
   ['Swish', scaled(1, (x, alpha) => x * sigmoid(alpha * x))],
+  ['SwiGLU', (context) => [evaluateSwiGlu(context)]],
   ['LeakyRelu', scaled(0.01, (x, alpha) => (x < 0 ? alpha * x : x))],
   ['ThresholdedRelu', scaled(1, (x, alpha) => (x > alpha ? x : 0))],
   ['Elu', scaled(1, elu)],

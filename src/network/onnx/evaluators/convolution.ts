@@ -1,5 +1,5 @@
-// Evaluator of ONNX Runtime's CausalConvWithState. In: rows, weights, a bias, the newest inputs of earlier
-// steps. Out: each channel's sums over its current and earlier inputs, and the newest inputs.
+// Evaluator of CausalConvWithState, ONNX's and ONNX Runtime's. In: rows, weights, a bias, the newest inputs
+// of earlier steps. Out: each channel's sums over its current and earlier inputs, and the newest inputs.
 import { type Evaluation, given, stringOf, unclaimed, unfit, wants } from '../ir/operator.ts'
 import { reader, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { sigmoid } from './activations.ts'
@@ -19,7 +19,8 @@ export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefi
     (past === undefined || `${past.dims}` === `${[batch, channels, kept]}`)
   if (!isFit) throw unfit(node, `weights of shape [${weights.dims}] do not fit its input [${x.dims}]`)
   const activation = stringOf(node, 'activation', 'none')
-  if (activation !== 'none' && activation !== 'silu') throw unclaimed(node, `its activation is ${activation}`)
+  const isSilu = activation === 'silu' || activation === 'swish'
+  if (activation !== 'none' && !isSilu) throw unclaimed(node, `its activation is ${activation}`)
   const [own, weight, shift, before] = [x, weights, bias, past].map((each) => each && reader(each))
   // Reads the inputs of earlier steps, followed by this step's.
   const inputAt = (line: number, at: number): number =>
@@ -33,7 +34,7 @@ export function evaluateCausalConvolution(context: Evaluation): (Tensor | undefi
     for (let token = 0; token < tokens; token++) {
       let sum = shift?.(channel) ?? 0
       for (let tap = 0; tap < taps; tap++) sum += weight!(channel * taps + tap) * inputAt(line, token + tap)
-      write(line * tokens + token, activation === 'silu' ? sum * sigmoid(sum) : sum)
+      write(line * tokens + token, isSilu ? sum * sigmoid(sum) : sum)
     }
     for (let at = 0; at < kept; at++) keep(line * kept + at, inputAt(line, tokens + at))
   }

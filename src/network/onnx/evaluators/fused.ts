@@ -10,6 +10,7 @@ import { biased } from './activations.ts'
 import { evaluateAttention, headsOf } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
 import { evaluateCausalConvolution } from './convolution.ts'
+import { evaluateLinearAttention } from './linear-attention.ts'
 import { rotated, rowOf, written } from './rotations.ts'
 
 /** The integer at an index of a row of packed bytes; the first one is in the low bits. */
@@ -196,5 +197,7 @@ export const FUSED: Evaluators = new Map([
   ['com.microsoft:GroupQueryAttention', evaluateGroups],
   ['com.microsoft:MultiHeadAttention', evaluateMulti],
   ['TensorScatter', evaluateTensorScatter],
+  ['CausalConvWithState', evaluateCausalConvolution],
   ['com.microsoft:CausalConvWithState', evaluateCausalConvolution],
+  ['LinearAttention', evaluateLinearAttention],
 ])

@@ -7,6 +7,7 @@ import { axesOf, lengthOf } from '../operators/images/conv.ts'
 import { poolOf } from '../operators/images/pool.ts'
 import { cubic } from '../operators/images/resize.ts'
 import { roundEven } from '../operators/unary.ts'
+import { evaluateDeformConv } from './deformed.ts'
 import { windows } from './images.ts'
 
 /** Mirrors a coordinate at both ends of a range until it is inside. */
@@ -274,6 +275,7 @@ function evaluateLpPool(context: Evaluation): Tensor {
 export const SAMPLED: Evaluators = new Map([
   ['AffineGrid', (context) => [evaluateAffineGrid(context)]],
   ['CenterCropPad', (context) => [evaluateCenterCropPad(context)]],
+  ['DeformConv', (context) => [evaluateDeformConv(context)]],
   ['Col2Im', (context) => [evaluateCol2Im(context)]],
   ['GridSample', (context) => [evaluateGridSample(context)]],
   ['LRN', (context) => [evaluateLocalResponse(context)]],

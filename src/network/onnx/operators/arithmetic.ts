@@ -195,9 +195,11 @@ const ADD: Arithmetic = { number: (a, b) => a + b, big: (a, b) => a + b, dim: ad
 const MIN: Arithmetic = { number: Math.min, big: (a, b) => (a < b ? a : b), dim: minDims }
 const MAX: Arithmetic = { number: Math.max, big: (a, b) => (a > b ? a : b), dim: maxDims }
 
-/** The remainder has the sign of the divisor. */
+/** The remainder has the sign of the divisor, which may be infinite. */
 const FLOOR_MOD: Arithmetic = {
-  number: (a, b) => (b === 0 ? 0 : a - b * Math.floor(a / b)),
+  number: (a, b) =>
+    Math.abs(b) === Infinity && Number.isFinite(a) ? (a * b < 0 ? b : a) : a - b * Math.floor(a / b),
+  whole: (a, b) => (b === 0 ? 0 : a - b * Math.floor(a / b)),
   big: (a, b) => (b === 0n ? 0n : ((a % b) + b) % b),
   dim: (a, b) =>
     typeof a === 'number' && typeof b === 'number' && b !== 0 ? a - b * Math.floor(a / b) : undefined,
@@ -271,25 +273,30 @@ function divided(total: Tensor, count: number): Tensor {
   return total
 }
 
-/** Shifting by the width or more gives 0. */
 const shift: Operator = {
-  ...binary('BitShift', 11, ['u8', 'u16', 'u32', 'u64'], ADD),
-  schema: {
-    inputs: [2, 2],
-    outputs: [1, 1],
-    attributes: { direction: 'string' },
-    dtypes: [['u8', 'u16', 'u32', 'u64']],
-  },
+  ...binary('BitShift', 11, INTEGERS, ADD),
+  schema: { inputs: [2, 2], outputs: [1, 1], attributes: { direction: 'string' }, dtypes: [INTEGERS] },
   infer: ({ node, inputs: [left, right] }) => [inferPair(node, left, right, shiftOf(node))],
   evaluate: (context) => [
     evaluatePair(context.node, given(context, 0), given(context, 1), shiftOf(context.node)),
   ],
 }
 
+/**
+ * Shifting by a negative number, or by the width or more, leaves only copies of the sign. Stored results
+ * wrap, so only widths of 32 and 64 bits matter.
+ */
 function shiftOf(node: Node): Arithmetic {
   const direction = node.attributes.get('direction')?.value
-  if (direction === 'LEFT') return { number: (a, b) => (b > 31 ? 0 : a << b), big: (a, b) => a << (b & 63n) }
-  if (direction === 'RIGHT') return { number: (a, b) => (b > 31 ? 0 : a >>> b), big: (a, b) => a >> b }
+  const fits = (b: number) => b >= 0 && b < 32
+  const fitsBig = (b: bigint) => b >= 0n && b < 64n
+  if (direction === 'LEFT')
+    return { number: (a, b) => (fits(b) ? a << b : 0), big: (a, b) => (fitsBig(b) ? a << b : 0n) }
+  if (direction === 'RIGHT')
+    return {
+      number: (a, b) => (fits(b) ? Math.floor(a / 2 ** b) : a < 0 ? -1 : 0),
+      big: (a, b) => (fitsBig(b) ? a >> b : a < 0n ? -1n : 0n),
+    }
   throw unfit(node, `its direction is ${direction} instead of LEFT or RIGHT`)
 }
 

@@ -78,7 +78,7 @@ const constantOfShape: Operator = {
   },
 }
 
-const RANGED = ['f32', 'f64', 'i16', 'i32', 'i64'] as const
+const RANGED = ['f32', 'f64', 'f16', 'bf16', 'i16', 'i32', 'i64'] as const
 
 const range: Operator = {
   name: 'Range',

@@ -15,6 +15,7 @@ import {
   sameType,
 } from '../ir/operator.ts'
 import {
+  type DType,
   FLOATS,
   isBig,
   isFloat,
@@ -36,8 +37,8 @@ type BigFold = (values: BigInt64Array) => bigint
  * Axes are an attribute in early opsets and an input later: from 13 on for ReduceSum, from 18 on for the
  * others.
  */
-function reduction(name: string, fold: Fold, big?: BigFold): Operator {
-  const dtypes = NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype))
+function reduction(name: string, fold: Fold, big?: BigFold, more: readonly DType[] = []): Operator {
+  const dtypes = [...NUMBERS.filter((dtype) => dtype === 'i64' || !isBig(dtype)), ...more]
   return {
     name,
     domain: '',
@@ -90,7 +91,8 @@ function evaluateReduction(context: Evaluation, fold: Fold, big?: BigFold): Tens
     for (let at = 0; at < starts.length; at++) {
       for (let step = 0; step < steps.length; step++) longs[step] = BigInt(data[starts[at]! + steps[step]!]!)
       const folded = big(longs)
-      made.data[at] = made.data instanceof BigInt64Array ? folded : Number(BigInt.asIntN(32, folded))
+      if (made.dtype === 'bool') made.data[at] = Number(folded > 0n)
+      else made.data[at] = made.data instanceof BigInt64Array ? folded : Number(BigInt.asIntN(32, folded))
     }
     return made
   }
@@ -128,13 +130,17 @@ export const REDUCE: readonly Operator[] = [
     (values) => sum(values) / values.length,
     (values) => (values.length === 0 ? 0n : bigSum(values) / BigInt(values.length)),
   ),
-  reduction('ReduceMax', largest, (values) =>
-    values.reduce((a, b) => (a > b ? a : b), values[0] ?? -(2n ** 63n)),
+  reduction(
+    'ReduceMax',
+    largest,
+    (values) => values.reduce((a, b) => (a > b ? a : b), values[0] ?? -(2n ** 63n)),
+    ['bool'],
   ),
   reduction(
     'ReduceMin',
     (values) => values.reduce((a, b) => Math.min(a, b), Infinity),
     (values) => values.reduce((a, b) => (a < b ? a : b), values[0] ?? 2n ** 63n - 1n),
+    ['bool'],
   ),
   reduction(
     'ReduceProd',

@@ -11,6 +11,7 @@ import {
   type Node,
   type Type,
 } from '../ir/graph.ts'
+import { withoutOlderForms } from '../older-forms.ts'
 import { dtypeOf, readTensorFields, tensorFrom } from './tensor-proto.ts'
 
 /** The opset of each imported domain. */
@@ -55,7 +56,7 @@ function readGraph(message: Message, opsets: Opsets, counts: Counts): Graph {
     else if (field === 12) outputs.push(readValueName(message.message()))
     else if (field === 15) throw unsupportedPart(message.file, 'a sparse constant')
   })
-  return { name, nodes: inOrder(nodes), constants, inputs, outputs }
+  return withoutOlderForms({ name, nodes: inOrder(nodes), constants, inputs, outputs })
 }
 
 export function readNode(message: Message, opsets: Opsets, counts: Counts): Node {

@@ -9,12 +9,13 @@ export interface WrittenNode {
   readonly outputs: readonly string[]
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
-/** An integer, a float, a string, integers, a tensor, or a graph. */
+/** An integer, a float, a string, integers, floats, a tensor, or a graph. */
 export type WrittenAttribute =
   | number
   | { readonly float: number }
   | { readonly text: string }
   | { readonly ints: readonly number[] }
+  | { readonly floats: readonly number[] }
   | WrittenTensor
   | WrittenGraph
 /** A bare name means f32 of shape [2]; without dims, the shape is omitted. */
@@ -84,6 +85,7 @@ function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: 
   else if ('float' in value) to.writeFloatField(2, value.float)
   else if ('text' in value) to.writeStringField(4, value.text)
   else if ('ints' in value) for (const each of value.ints) to.writeVarintField(8, each)
+  else if ('floats' in value) for (const each of value.floats) to.writeFloatField(7, each)
   else if ('dims' in value) to.writeMessage(5, writeTensor, value)
   else to.writeMessage(6, writeGraph, value)
   to.writeVarintField(20, kind)
@@ -95,6 +97,7 @@ function kindOf(value: WrittenAttribute): number {
   if ('float' in value) return 1
   if ('text' in value) return 3
   if ('ints' in value) return 7
+  if ('floats' in value) return 6
   return 'dims' in value ? 4 : 5
 }
 

@@ -18,6 +18,7 @@ import {
   withContextOption,
   withEngineOptions,
 } from '../options.ts'
+import { isSet } from '../processes.ts'
 import { type SamplerFlags, samplerFlags, withSamplerOptions } from '../sampler-flags.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { type History, NO_HISTORY, openHistory } from '../terminal/history.ts'
@@ -93,7 +94,7 @@ function withoutCompanions(flags: ChatFlags): ChatFlags {
 }
 
 const historyOf = ({ history }: ChatFlags): History =>
-  history && (process.env['HALFBYTE_NO_HISTORY'] ?? '') === '' ? openHistory() : NO_HISTORY
+  history && !isSet('HALFBYTE_NO_HISTORY') ? openHistory() : NO_HISTORY
 
 /**
  * Prints one answer per line of stdin, and nothing else on stdout: what commands say goes to stderr. Stops at

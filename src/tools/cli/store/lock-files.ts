@@ -15,6 +15,7 @@ import { mkdir } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import type { Device } from '../../../core/store/device/device.ts'
+import { hasEnded } from '../processes.ts'
 import { systemCode } from '../system-errors.ts'
 
 const BEAT_MS = 2000
@@ -137,16 +138,6 @@ function filesIn(folder: string): string[] {
 
 /** 0 for a file that was removed meanwhile. */
 const touchedAt = (path: string): number => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
-
-function hasEnded(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return false
-  } catch (error) {
-    // Another user's process cannot be signalled, nor can any in Deno without its permission.
-    return systemCode(error) === 'ESRCH'
-  }
-}
 
 /** Adds jitter, so that two processes that have backed off do not collide again. */
 function pause(signal: AbortSignal | undefined): Promise<void> {

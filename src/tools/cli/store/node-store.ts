@@ -2,6 +2,7 @@
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { Device } from '../../../core/store/device/device.ts'
 import { storeFolder } from '../platform-folders.ts'
+import { isSet } from '../processes.ts'
 import { diskDevice } from './node-device.ts'
 
 /** A folder, or false to store nothing. Default: `storeFolder`, unless `HALFBYTE_NO_STORE` is set. */
@@ -22,7 +23,7 @@ export function reportDenials(to: (reason: string) => void): void {
  * `unsupported` otherwise. Any other one is reported, and models are read over the network.
  */
 export function storeOf(store: StoreOption): Device | undefined {
-  if (store === false || (store === undefined && isSwitchedOff())) return undefined
+  if (store === false || (store === undefined && isSet(NO_STORE))) return undefined
   const folder = store ?? storeFolder()
   const key = `${store === undefined ? 'default' : 'given'} ${folder}`
   const known = devices.get(key)
@@ -33,8 +34,6 @@ export function storeOf(store: StoreOption): Device | undefined {
 }
 
 export const NO_STORE = 'HALFBYTE_NO_STORE'
-
-const isSwitchedOff = (): boolean => (process.env[NO_STORE] ?? '') !== ''
 
 const deny = (reason: string): never => {
   throw new HalfbyteError('unsupported', `${reason}; give another folder, or store: false`)

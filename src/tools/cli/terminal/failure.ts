@@ -4,6 +4,7 @@ import { getSystemErrorMap } from 'node:util'
 import { CommanderError } from 'commander'
 import { type ErrorCode, HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import type { TextChunk } from '../../../engine/api/types.ts'
+import { isSet } from '../processes.ts'
 import { isFullDisk, systemCode } from '../system-errors.ts'
 
 /** Control characters except line breaks and tabs, and characters that change the direction of text. */
@@ -21,7 +22,7 @@ export const isDumb = ({ TERM }: NodeJS.ProcessEnv = process.env): boolean => TE
 
 /** True if the user wants neither styles nor lines that are replaced. */
 export const isPlain = (env: NodeJS.ProcessEnv = process.env): boolean =>
-  (env['NO_COLOR'] ?? '') !== '' || isDumb(env)
+  isSet('NO_COLOR', env) || isDumb(env)
 
 /** Dimmed, unless the terminal is plain. */
 export const dimmed = (text: string, env: NodeJS.ProcessEnv = process.env): string =>

@@ -5,6 +5,7 @@ import { realpath, rename, rm, stat } from 'node:fs/promises'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { LoadProgress } from '../../../engine/api/types.ts'
+import { isSet } from '../processes.ts'
 import { isPlain, outputError, systemError } from './failure.ts'
 import { JobProgress, type TimeLeft } from './job-progress.ts'
 import { StatusLine } from './status-line.ts'
@@ -20,7 +21,7 @@ const status = new StatusLine({
 })
 
 /** Whether the user wants no progress lines. */
-const isQuiet = (): boolean => (process.env.HALFBYTE_QUIET ?? '') !== ''
+const isQuiet = (): boolean => isSet('HALFBYTE_QUIET')
 
 /** Says what the command is doing; see `StatusLine`. */
 export function overwrite(text: string, left?: TimeLeft): void {

@@ -16,6 +16,7 @@ import { pathInside } from '../../../core/formats/names/named-files.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
 import { packageVersion } from '../options.ts'
+import { hasEnded, processStart } from '../processes.ts'
 import { systemCode } from '../system-errors.ts'
 import { systemError } from '../terminal/failure.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
@@ -44,7 +45,7 @@ interface Lock {
 
 /** Throws `unsupported` if another running process holds the lock. */
 async function lockFolder(folder: string): Promise<Lock> {
-  const own: Holder = { pid: process.pid, began: await beginning(process.pid), machine: hostname() }
+  const own: Holder = { pid: process.pid, began: await processStart(process.pid), machine: hostname() }
   for (;;) {
     const last = await lastLock(folder)
     if (last > 0) await refuseIfHeld(folder, last)
@@ -105,21 +106,9 @@ function holderOf(text: string): Holder | undefined {
 }
 
 async function isRunning({ pid, began }: Holder): Promise<boolean> {
-  try {
-    process.kill(pid, 0)
-  } catch (error) {
-    // EPERM: it runs and belongs to another user.
-    if (systemCode(error) !== 'EPERM') return false
-  }
-  const now = await beginning(pid)
+  if (hasEnded(pid)) return false
+  const now = await processStart(pid)
   return began === undefined || now === undefined ? pid !== process.pid : began === now
-}
-
-/** When a process started, in ticks since boot: field 22 of /proc/<pid>/stat, which Linux has. */
-async function beginning(pid: number): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
-  // The second field is a name in brackets, which may contain anything.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]
 }
 
 /** Keyed by readable names: a different job is rejected with the names of whatever differs. */

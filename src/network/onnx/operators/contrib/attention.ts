@@ -13,6 +13,7 @@ import {
   unfit,
 } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
+import { inferCausalConvolution } from '../attention.ts'
 
 /** Positions are given for every token, or only for the first. */
 export const rotaryEmbedding: Operator = defineContrib({
@@ -190,13 +191,7 @@ export const causalConvolution: Operator = defineContrib({
   outputs: [2, 2],
   attributes: { ndim: 'int', activation: 'string', state_window: 'int' },
   dtypes: [FLOATS],
-  infer({ node, inputs: [x, weights] }) {
-    const taps = weights?.dims?.[2]
-    if (x?.dims !== undefined && x.dims.length !== 3)
-      throw unfit(node, `its input has the shape [${x.dims}] instead of [batch, channels, tokens]`)
-    const state = x?.dims && taps !== undefined ? x.dims.with(2, addDims(taps, -1)) : undefined
-    return [x, x && { dtype: x.dtype, dims: state }]
-  },
+  infer: inferCausalConvolution,
 })
 
 export const CONTRIB_ATTENTION: readonly Operator[] = [

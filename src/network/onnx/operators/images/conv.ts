@@ -201,4 +201,25 @@ export function spreadAxes(
 const without = (node: Node, name: string): Node['attributes'] =>
   new Map([...node.attributes].filter(([each]) => each !== name))
 
-export const CONV: readonly Operator[] = [conv, convInteger, convTranspose, qLinearConv]
+/**
+ * A convolution whose window reads between positions. `x` [batch, channels, ...sizes], filters
+ * [outputs, channels / group, ...kernel], offsets [batch, offset groups * taps * axes, ...places], a bias,
+ * and factors [batch, offset groups * taps, ...places].
+ */
+const deformConv: Operator = define({
+  name: 'DeformConv',
+  since: 19,
+  inputs: [3, 5],
+  attributes: {
+    dilations: 'ints',
+    group: 'int',
+    kernel_shape: 'ints',
+    offset_group: 'int',
+    pads: 'ints',
+    strides: 'ints',
+  },
+  dtypes: [FLOATS],
+  infer: (context) => inferConv(context, context.inputs[0]?.dtype),
+})
+
+export const CONV: readonly Operator[] = [conv, convInteger, convTranspose, deformConv, qLinearConv]

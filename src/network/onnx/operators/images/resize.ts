@@ -240,18 +240,18 @@ export function blocksOf(node: Node, dims: readonly number[]) {
     size >= 1 &&
     (isDeep ? channels % size ** 2 === 0 : height % size === 0 && width % size === 0)
   if (!isFit) throw unfit(node, `blocks of ${size} do not fit an image of shape [${dims}]`)
+  const mode = stringOf(node, 'mode', 'DCR')
+  if (mode !== 'DCR' && mode !== 'CRD') throw unfit(node, `its mode is ${mode}, which does not exist`)
   if (!isDeep) {
     const down = height / size
     const across = width / size
     return {
       split: [n, channels, down, size, across, size],
-      perm: [0, 3, 5, 1, 2, 4],
+      perm: mode === 'DCR' ? [0, 3, 5, 1, 2, 4] : [0, 1, 3, 5, 2, 4],
       dims: [n, channels * size ** 2, down, across],
     }
   }
   const each = channels / size ** 2
-  const mode = stringOf(node, 'mode', 'DCR')
-  if (mode !== 'DCR' && mode !== 'CRD') throw unfit(node, `its mode is ${mode}, which does not exist`)
   return {
     split: mode === 'DCR' ? [n, size, size, each, height, width] : [n, each, size, size, height, width],
     perm: mode === 'DCR' ? [0, 3, 4, 1, 5, 2] : [0, 1, 4, 2, 5, 3],
@@ -264,7 +264,7 @@ function blocked(name: string): Operator {
   return define({
     name,
     since: 1,
-    attributes: isDeep ? { blocksize: 'int', mode: 'string' } : { blocksize: 'int' },
+    attributes: { blocksize: 'int', mode: 'string' },
     dtypes: [NUMBERS],
     infer({ node, inputs: [x] }) {
       if (x?.dims?.length !== 4) return [x && { dtype: x.dtype }]

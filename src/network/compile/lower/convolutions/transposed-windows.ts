@@ -1,19 +1,20 @@
 // Handler of ConvTranspose. The output's positions are divided into phases, one for each remainder by the
 // stride. The positions of a phase are a convolution of the input by a part of the mirrored filters, and are
 // written to their places in the output. No zeros are inserted, and no tap is multiplied unnecessarily.
-import type { Node } from '../../onnx/ir/graph.ts'
-import { unclaimed, unfit } from '../../onnx/ir/operator.ts'
-import { countOf, numbersOf, stridesOf } from '../../onnx/ir/tensor.ts'
-import { type SpreadAxis, spreadAxes } from '../../onnx/operators/images/conv.ts'
-import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
-import { add, arg, number, type Tree } from '../loops/tree.ts'
-import { sliced, spread, transposed, type View, whole } from '../loops/view.ts'
-import type { Handler, SomeHandlers } from './handler.ts'
-import { padded, placed, reshape } from './lowering/layouts.ts'
-import { filled, map } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
-import { multiply } from './lowering/sums.ts'
-import { bordered, channelsSecond, convolved, sidesOf } from './windows.ts'
+import type { Node } from '../../../onnx/ir/graph.ts'
+import { unclaimed, unfit } from '../../../onnx/ir/operator.ts'
+import { countOf, numbersOf, stridesOf } from '../../../onnx/ir/tensor.ts'
+import { type SpreadAxis, spreadAxes } from '../../../onnx/operators/images/conv.ts'
+import { dimsOf, type Ref, refTo, type Value } from '../../loops/loops.ts'
+import { add, arg, number, type Tree } from '../../loops/tree.ts'
+import { sliced, spread, transposed, type View, whole } from '../../loops/view.ts'
+import type { Handler, SomeHandlers } from '../handler.ts'
+import { padded, placed, reshape } from '../lowering/layouts.ts'
+import { filled, map } from '../lowering/loops.ts'
+import type { Lowering } from '../lowering/lowering.ts'
+import { multiply } from '../lowering/sums.ts'
+import { bordered, channelsSecond } from './convolution.ts'
+import { convolved, sidesOf } from './windows.ts'
 
 interface Spreading {
   readonly x: Ref

@@ -1,12 +1,12 @@
 // The operands of a product whose rows are windows. In: overlapping windows, and filters. Out: A and B, and
 // the tables for reading A's rows in place.
-import { walk } from '../../onnx/ir/broadcast.ts'
-import type { Node } from '../../onnx/ir/graph.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
-import { dimsOf, type ProductLoop, type Ref, type Windows } from '../loops/loops.ts'
-import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../loops/view.ts'
-import { reshape } from './lowering/layouts.ts'
-import type { Lowering } from './lowering/lowering.ts'
+import { walk } from '../../../onnx/ir/broadcast.ts'
+import type { Node } from '../../../onnx/ir/graph.ts'
+import { countOf } from '../../../onnx/ir/tensor.ts'
+import { dimsOf, type ProductLoop, type Ref, type Windows } from '../../loops/loops.ts'
+import { collapsed, orderOf, reshaped, spread, transposed, type View } from '../../loops/view.ts'
+import { reshape } from '../lowering/layouts.ts'
+import type { Lowering } from '../lowering/lowering.ts'
 
 /**
  * [batch, group, ...places, channels of a group, ...taps] and [count, channels of a group, ...taps]. The last
@@ -46,6 +46,34 @@ export function productSides(
   return { args: [a, b], windows: windowsOf(lowering, a.view, front, rowAxes) }
 }
 
+/**
+ * The same for codes, whose channels are adjacent: A, its tables, and the summed axes in A's order. B is
+ * described elsewhere. `taps`: the sizes of the summed axes.
+ */
+export function codedRows(
+  lowering: Lowering,
+  windows: Ref,
+  taps: readonly number[],
+  rowAxes: number,
+): Pick<ProductLoop, 'windows'> & { readonly a: Ref; readonly order: readonly number[] } {
+  const { dims } = windows.view
+  const front = dims.length - taps.length
+  const order = orderOf(axesOf(windows.view, front))
+  const turned = transposed(windows.view, [...Array(front).keys(), ...order.map((axis) => front + axis)])
+  const plain = [
+    ...dims.slice(0, front - rowAxes),
+    countOf(dims.slice(front - rowAxes, front)),
+    countOf(taps),
+  ]
+  const view = reshaped(turned, plain)
+  if (view !== undefined) return { a: { ...windows, view }, order }
+  return {
+    a: { ...windows, view: turned },
+    order,
+    windows: windowsOf(lowering, turned, front, rowAxes, false, 1),
+  }
+}
+
 /** [batch, 1, ...places, ...taps], whose channels are adjacent, and [channels, 1, ...taps]. */
 export function columnSides(
   lowering: Lowering,
@@ -70,6 +98,7 @@ function windowsOf(
   front: number,
   rowAxes: number,
   isByColumn = false,
+  size = 4,
 ): Windows {
   const sums = collapsed(axesOf(view, front))
   const isRun = !isByColumn && sums.strides.at(-1) === 1
@@ -86,10 +115,11 @@ function windowsOf(
     sumAxes: view.dims.length - front,
     isByColumn,
     run,
-    rows: table(lowering, walk(rows.dims, rows.strides)),
+    rows: table(lowering, walk(rows.dims, rows.strides), size),
     gaps: table(
       lowering,
       starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - passed : 0)),
+      size,
     ),
   }
 }
@@ -98,8 +128,8 @@ function windowsOf(
 const ROW_UNITS = 4
 
 /** Converts elements to bytes. Layers with the same shape share a table. */
-function table(lowering: Lowering, elements: Int32Array): Ref {
-  const bytes = elements.map((each) => 4 * each)
+function table(lowering: Lowering, elements: Int32Array, size: number): Ref {
+  const bytes = elements.map((each) => size * each)
   return lowering.once(`table ${bytes}`, () =>
     lowering.values.table('i32', [bytes.length], (at) => bytes[at]!),
   )
