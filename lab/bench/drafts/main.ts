@@ -1,5 +1,5 @@
-// npm run bench:drafts measures how much faster replies of real models are with drafts than without, for fifty
-// prompts. Replies are greedy, and their text must be the same.
+// npm run bench:drafts measures how much faster replies of real models are with drafts than without,
+// for fifty prompts. Replies are greedy, and their text must be the same.
 import { openAsBlob } from 'node:fs'
 import { appendFile } from 'node:fs/promises'
 import { cpus } from 'node:os'

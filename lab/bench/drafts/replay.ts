@@ -2,8 +2,8 @@
 //
 //   npx node lab/bench/drafts/replay.ts MODEL REPLIES MS,MS,...
 //
-// MODEL has the tokenizer, REPLIES is the output of `npm run bench:drafts -- --replies`, and the times are those
-// of steps with 1, 2, ... 16 rows.
+// MODEL has the tokenizer, REPLIES is the output of `npm run bench:drafts -- --replies`,
+// and the times are those of steps with 1, 2, ... 16 rows.
 import { openAsBlob } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
