@@ -5,10 +5,10 @@
 //     [--windows 8] [--length 512] [--chunks 20] [--context 256] [--drift 0.5] [--sweeps 8] [--layers 10]
 //     [--threads 1] [--done FILE] [--folder FOLDER] [--no-score]
 // A row is round or solve, then a format. `solve:w3_g64+w4_g64` gives the second format to the products that
-// lose most for their size, up to half of the weights. Matrices get the values of their codes, in f32, and the
-// model is scored in f32: this needs no kernel, and activations are not rounded. Tables keep the file's values.
-// --layers quantises only the first layers, which takes a share of the time. --done lists earlier rows, which
-// are skipped. --folder writes the model of each row as safetensors, for a second evaluation.
+// lose most for their size, up to half of the weights. Matrices get the values of their codes, in f32, and
+// the model is scored in f32: this needs no kernel, and activations are not rounded. Tables keep the file's
+// values. --layers quantises only the first layers, which takes a share of the time. --done lists earlier
+// rows, which are skipped. --folder writes the model of each row as safetensors, for a second evaluation.
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'

@@ -1,12 +1,13 @@
-// Rotates the residual stream and the values of a Llama by random rotations that its matrices absorb. The model
-// computes the same logits, but its matrices have fewer outliers.
+// Rotates the residual stream and the values of a Llama by random rotations that its matrices absorb. The
+// model computes the same logits, but its matrices have fewer outliers.
 //
-//   x  a row of the residual stream     g  a norm's gains     Q  the stream's rotation     R  that of a KV head
+//   x  a row of the residual stream     g  a norm's gains     Q  the stream's rotation     R  that of a KV
+// head
 //
 // RMSNorm without gains commutes with a rotation, so the gains move into the matrices after a norm: W becomes
-// W diag(g) Q. Matrices that write to the stream become Q^T W, and the embedding becomes E Q. The logits matrix
-// becomes E diag(g) Q, so it is no longer the embedding. Only the output matrix reads a head's values; heads
-// that share values share R.
+// W diag(g) Q. Matrices that write to the stream become Q^T W, and the embedding becomes E Q. The logits
+// matrix becomes E diag(g) Q, so it is no longer the embedding. Only the output matrix reads a head's values;
+// heads that share values share R.
 import type { ModelConfig } from '../../../src/core/arch/config/config.ts'
 import { type Weights, weightOf } from '../../../src/core/arch/tensors/names.ts'
 import { bufferSource } from '../../../src/core/base/bytes.ts'
@@ -24,7 +25,8 @@ interface Rotated {
 }
 
 /**
- * The rotated weights. The logits matrix is always separate. Throws an Error for other families and for biases.
+ * The rotated weights. The logits matrix is always separate. Throws an Error for other families and for
+ * biases.
  */
 export async function rotateModel(
   { config, weights }: PreparedModel,

@@ -4,8 +4,8 @@
 //   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5]
 // Each engine runs each file in a process of its own, which has loaded a small graph before, so that starting
 // the engine does not count. The engines take turns. *Load* opens the file, *first* is the first run minus a
-// later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load. *Stored* is
-// a second visit: the graph and its plans are in the store on disk.
+// later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load. *Stored*
+// is a second visit: the graph and its plans are in the store on disk.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

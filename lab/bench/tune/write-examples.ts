@@ -1,5 +1,5 @@
-// Writes examples for `halfbyte tune` whose answers can be checked: an order in everyday words becomes one line of
-// fields in a fixed form, which no model writes untrained.
+// Writes examples for `halfbyte tune` whose answers can be checked: an order in everyday words becomes one
+// line of fields in a fixed form, which no model writes untrained.
 //
 //     npx node lab/bench/tune/write-examples.ts COUNT > orders.jsonl
 import { Random } from '../../../src/core/generate/sampler/random.ts'

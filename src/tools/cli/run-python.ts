@@ -7,8 +7,8 @@ import { systemCode } from './system-errors.ts'
 export const DEFAULT_PYTHON = process.platform === 'win32' ? 'python' : 'python3'
 
 /**
- * The beginning of a program that is passed with `-c`: Python would otherwise look for packages in the working
- * folder too, which may belong to anyone.
+ * The beginning of a program that is passed with `-c`: Python would otherwise look for packages in the
+ * working folder too, which may belong to anyone.
  */
 export const SAFE_PATH = 'import sys\nsys.path[:] = [place for place in sys.path if place]\n'
 

@@ -1,4 +1,5 @@
-// Whether training helped. In: losses of examples. Out: the change per token with its interval, and the verdict.
+// Whether training helped. In: losses of examples. Out: the change per token with its interval, and the
+// verdict.
 import { expect, test } from 'vitest'
 import { compareLosses, compressionNote, type ExampleLoss, verdictOf } from './compare-losses.ts'
 

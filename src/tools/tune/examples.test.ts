@@ -1,5 +1,5 @@
-// Training examples. In: lines in each form, and wrong ones. Out: examples, the numbers of wrong lines, and the
-// examples that are held out.
+// Training examples. In: lines in each form, and wrong ones. Out: examples, the numbers of wrong lines, and
+// the examples that are held out.
 import { expect, test } from 'vitest'
 import { holdOut, readExamples } from './examples.ts'
 

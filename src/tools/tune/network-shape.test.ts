@@ -1,5 +1,5 @@
-// What the trainer computes. In: configurations. Out: their description for it, or an error that names what it
-// lacks.
+// What the trainer computes. In: configurations. Out: their description for it, or an error that names what
+// it lacks.
 import { expect, test } from 'vitest'
 import { readConfig } from '../../core/arch/read-config.ts'
 import type { TensorInfo } from '../../core/formats/tensors.ts'

@@ -1,4 +1,5 @@
-// The report page. In: results, with markup in every text. Out: a page without scripts that shows them as text.
+// The report page. In: results, with markup in every text. Out: a page without scripts that shows them as
+// text.
 import { expect, test } from 'vitest'
 import { compareLosses } from './compare-losses.ts'
 import { reportPage, type TuneReport } from './report-page.ts'

@@ -1,5 +1,5 @@
-// `halfbyte tune --setup`. In: Python, and packages in a folder instead of a registry. Out: an environment in the
-// store's folder that the command finds, and messages when a step fails.
+// `halfbyte tune --setup`. In: Python, and packages in a folder instead of a registry. Out: an environment in
+// the store's folder that the command finds, and messages when a step fails.
 import { execFileSync } from 'node:child_process'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,5 +1,6 @@
 // The trainer in Python. In: random models of each family that it computes. Out: whether its losses are the
-// engine's, whether the tuned folder holds what was learned, and whether a stopped training ends like another.
+// engine's, whether the tuned folder holds what was learned, and whether a stopped training ends like
+// another.
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

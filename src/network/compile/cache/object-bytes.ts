@@ -1,6 +1,6 @@
-// Writes a value of plain objects, arrays, maps, sets, typed arrays, numbers and strings as bytes, and reads it
-// back. An object that occurs several times is one object again. Objects that cannot be written, such as open
-// files, are replaced by names.
+// Writes a value of plain objects, arrays, maps, sets, typed arrays, numbers and strings as bytes, and reads
+// it back. An object that occurs several times is one object again. Objects that cannot be written, such as
+// open files, are replaced by names.
 //
 //   4 bytes    length of the header
 //   header     JSON: simple values, keys of objects, typed arrays, names; padded with spaces

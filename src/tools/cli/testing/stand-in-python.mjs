@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Stands in for Python with torch in tests of `halfbyte tune`, on machines without it: it passes the check, and
-// returns the weights unchanged. STAND_IN selects what else happens: torch is `missing`, Python is `old`, the
-// trainer is `failing`, or `slow` until stdin ends.
+// Stands in for Python with torch in tests of `halfbyte tune`, on machines without it: it passes the check,
+// and returns the weights unchanged. STAND_IN selects what else happens: torch is `missing`, Python is `old`,
+// the trainer is `failing`, or `slow` until stdin ends.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const behaviour = process.env.STAND_IN ?? ''

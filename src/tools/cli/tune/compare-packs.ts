@@ -90,7 +90,9 @@ async function lossOf(
   return { loss, tokens }
 }
 
-/** The ids before an example's last answer, and those of the answer. Of a text, the second half is asked for. */
+/**
+ * The ids before an example's last answer, and those of the answer. Of a text, the second half is asked for.
+ */
 export function samplePrompt({ example, sequences }: EncodedExample): {
   readonly prompt: readonly number[]
   readonly expected: readonly number[]

@@ -1,5 +1,6 @@
-// halfbyte tune. In: the real program, a tiny model, and a program that stands in for Python. Out: the pack and
-// its report, and the message for each mistake before any work; test/conformance/tune has the real trainer.
+// halfbyte tune. In: the real program, a tiny model, and a program that stands in for Python. Out: the pack
+// and its report, and the message for each mistake before any work; test/conformance/tune has the real
+// trainer.
 import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'

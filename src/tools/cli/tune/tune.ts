@@ -1,5 +1,5 @@
-// `halfbyte tune`: trains a model on examples, compresses it, and compares it with the base model compressed in
-// the same way.
+// `halfbyte tune`: trains a model on examples, compresses it, and compares it with the base model compressed
+// in the same way.
 import { Command } from 'commander'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { compressionNote, verdictOf } from '../../tune/compare-losses.ts'

@@ -8,7 +8,9 @@ import { SCALE_FACTOR } from '../../../core/weights/quantize-weights.ts'
 /** The encodings that consist of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'
 
-/** Formats without kernels, by bits and inputs per group. Solvers support them so that they can be measured. */
+/**
+ * Formats without kernels, by bits and inputs per group. Solvers support them so that they can be measured.
+ */
 type TrialFormat = 'w4_g64' | 'w4_g128' | `w${2 | 3}_g${32 | 64 | 128}`
 
 /** A format that a solver can choose codes for. */
