@@ -29,12 +29,16 @@ export async function loadRemotely(
       async run(inputs, signal) {
         let own: Promise<unknown> | undefined
         try {
-          const { outputs, ...told } = await client.callAbortable(signal, (service, port) => {
+          const ask = (service: unknown, port?: MessagePort) => {
             const made = networkOf(service).run([...inputs], port)
             own = made.catch(() => undefined).finally(() => asked.delete(own!))
             asked.add(own)
             return made
-          })
+          }
+          // A channel for each run would take longer than a small network.
+          const { outputs, ...told } = await (signal === undefined
+            ? client.call(ask)
+            : client.callAbortable(signal, ask))
           latest = told
           return new Map(outputs)
         } finally {

@@ -67,6 +67,7 @@ export type WithMemory<Answer> = Answer & {
 /** The calls of a page. */
 export interface NetworkService {
   load(request: NetworkRequest, port: MessagePort): Promise<WithMemory<NetworkInfo>>
-  run(inputs: NamedTensors, port: MessagePort): Promise<WithMemory<{ readonly outputs: NamedTensors }>>
+  /** Without a port, the run cannot be aborted. */
+  run(inputs: NamedTensors, port?: MessagePort): Promise<WithMemory<{ readonly outputs: NamedTensors }>>
   dispose(): Promise<void>
 }

@@ -21,11 +21,13 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
       network = await abortable(port, (signal) => load(request, { signal, ...reports }))
       return { ...network.info, memory: network.memory(), foreign: network.foreign() }
     },
-    run: (inputs, port) =>
-      abortable(port, async (signal) => {
+    run(inputs, port) {
+      const answer = async (signal?: AbortSignal) => {
         const outputs = [...(await open().run(new Map(inputs), signal))]
         return transfer({ outputs, memory: open().memory(), foreign: open().foreign() }, buffersOf(outputs))
-      }),
+      }
+      return port === undefined ? answer() : abortable(port, answer)
+    },
     async dispose() {
       const last = network
       network = undefined
