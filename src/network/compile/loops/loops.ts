@@ -38,7 +38,7 @@ export interface GivenConstant {
   readonly packing?: Packing | undefined
   /**
    * Whether these are filters, [count, channels, 3, 3], that multiply tiles: [16, channels, count]. Cannot be
-   * combined with the other options.
+   * combined with a view, packing or codes in blocks.
    */
   readonly isTiled?: boolean | undefined
 }

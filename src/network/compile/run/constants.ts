@@ -138,9 +138,9 @@ export class Constants {
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     const whole = () => {
       if (packing !== undefined) return packed(tensor, packing)
-      if (isTiled) return tiled(tensor, value.dims)
-      const floats =
-        coded === undefined ? tensor : decoded(view === undefined ? value.dims : tensor.dims, coded)
+      const isAsValue = view === undefined && !isTiled
+      const floats = coded === undefined ? tensor : decoded(isAsValue ? value.dims : tensor.dims, coded)
+      if (isTiled) return tiled(floats, value.dims)
       return view === undefined ? floats : viewed(floats, view)
     }
     const address = place(whole, view === undefined ? coded : undefined)

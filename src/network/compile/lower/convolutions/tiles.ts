@@ -95,9 +95,9 @@ export function inTiles(lowering: Lowering, node: Node, convolution: Convolution
 function tiledFilters(lowering: Lowering, { value, view }: Ref): Ref | undefined {
   if (!isConstant(value)) return undefined
   const { given, dims } = value
-  const isPlain = given.view === undefined && given.packing === undefined && given.codes === undefined
-  if (!isPlain || `${view.strides}` !== `${whole(dims).strides}` || `${view.dims}` !== `${dims}`)
-    return undefined
+  const isPlain = given.view === undefined && given.packing === undefined
+  if (!isPlain || (given.codes !== undefined && 'block' in given.codes)) return undefined
+  if (`${view.strides}` !== `${whole(dims).strides}` || `${view.dims}` !== `${dims}`) return undefined
   const [count, channels] = dims as [number, number]
   const tiled = [PATCH * PATCH, channels, count]
   return refTo({ ...value, id: lowering.values.nextId(), dims: tiled, given: { ...given, isTiled: true } })
