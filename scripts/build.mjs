@@ -74,6 +74,13 @@ const copyLauncher = () => {
 const copyTurboJpeg = () =>
   cpSync(join(root, 'node_modules/@cwasm/jpeg-turbo/jpeg-turbo.wasm'), join(root, 'dist/jpeg-turbo.wasm'))
 
+/** The Python programs that `halfbyte tune` starts. */
+const copyTrainer = () => {
+  const from = join(root, 'src/tools/tune/trainer')
+  for (const name of readdirSync(from).filter((name) => name.endsWith('.py')))
+    cpSync(join(from, name), join(root, 'dist/trainer', name))
+}
+
 const asked = process.argv.slice(2)
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
@@ -90,6 +97,7 @@ if (wants('library')) {
   copyModels()
   copyLauncher()
   copyTurboJpeg()
+  copyTrainer()
   await buildCdn()
   writeNotices(join(root, 'dist/THIRD_PARTY_NOTICES.md'))
 }

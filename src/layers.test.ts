@@ -27,7 +27,7 @@ const LEVELS: readonly (readonly string[])[] = [
   ['network'],
   ['encoders'],
   ['adapters'],
-  ['tools/evaluate', 'tools/shrink'],
+  ['tools/evaluate', 'tools/shrink', 'tools/tune'],
   ['ui/words'],
   ['ui/chat', 'ui/assist'],
   ['ui/documents'],

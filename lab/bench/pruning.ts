@@ -10,19 +10,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
-import type { TensorInfo } from '../../src/core/formats/tensors.ts'
-import { type BuiltModel, buildModel } from '../../src/engine/load/build-model.ts'
 import { modelTokenizer } from '../../src/engine/load/model-text.ts'
 import { type PreparedModel, prepareModel } from '../../src/engine/load/prepare.ts'
-import { perplexityOfTokens, scoreWindow, type WindowTally } from '../../src/engine/score/perplexity.ts'
 import { openModelFiles } from '../../src/tools/cli/files.ts'
-import { forwardRows } from '../../src/tools/cli/models/model.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
 import { whole } from '../../src/tools/cli/options.ts'
 import { calibrationWindows } from '../../src/tools/shrink/calibrate/calibration-windows.ts'
 import { pruneModel } from '../../src/tools/shrink/calibrate/prune-model.ts'
 import { memoryWork } from '../../src/tools/shrink/calibrate/work-files.ts'
 import type { PruneMethod } from '../../src/tools/shrink/prune/prune-matrix.ts'
+import { replacedLoss } from './replaced-loss.ts'
 import { pruningRun } from './sparse/pruning-run.ts'
 
 const command = new Command('pruning')
@@ -84,44 +81,9 @@ const windowsOf = (seed: number) =>
   )
 const ids = tokenizer.encode(readFileSync(held, 'utf8'), { addSpecial: true })
 
-/** Scores each window's second half, like `halfbyte perplexity`. */
-async function tally(built: BuiltModel): Promise<WindowTally[]> {
-  const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
-  const count = Math.min(values.chunks, Math.floor(ids.length / context))
-  const tallies: WindowTally[] = []
-  for (let window = 0; window < count; window++) {
-    const own = Array.from(ids.slice(window * context, (window + 1) * context))
-    tallies.push(await scoreWindow(own, forwardRows(built), { first: Math.floor(context / 2), bos, signal }))
-  }
-  return tallies
-}
-
-async function score(own: PreparedModel) {
-  // Replaces tensors under the file's names, so that encodings are chosen for the new values.
-  const changed = new Map<string, TensorInfo>()
-  for (const [name, tensor] of prepared.weights) {
-    const now = own.weights.get(name)
-    if (now !== undefined && now !== tensor) changed.set(tensor.name, { ...now, name: tensor.name })
-  }
-  const tensors = new Map([...own.file.tensors].map(([name, tensor]) => [name, changed.get(name) ?? tensor]))
-  const file = { ...own.file, tensors }
-  const built = await buildModel(
-    await prepareModel(file, { weights: scored, contextLength: context, beyondTraining: true, signal }),
-    { host, threads, build: 'auto' },
-    { signal, onProgress: () => undefined },
-  )
-  try {
-    const tallies = await tally(built)
-    const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
-      tallies.reduce((total, each) => total + each[what], 0),
-    ) as [number, number, number]
-    const { value, error } = perplexityOfTokens({ sum, squares, count })
-    const windowLosses = tallies.map((each) => Number((each.sum / each.count).toFixed(5)))
-    return { perplexity: value, error, windows: tallies.length, scored: count, windowLosses }
-  } finally {
-    await built.dispose()
-  }
-}
+/** The rows' own weights, among those of the model. */
+const score = ({ weights: own }: Pick<PreparedModel, 'weights'>) =>
+  replacedLoss(prepared, own, ids, { weights: scored, context, chunks: values.chunks, threads, host, signal })
 
 const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 const isDone = doneRuns(values.done)

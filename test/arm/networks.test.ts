@@ -1,12 +1,15 @@
-// Compiled graphs on arm64. In: random graphs. Out: whether the emitted functions match the evaluator, in
-// both builds. HALFBYTE_SEED and HALFBYTE_GRAPHS select other graphs.
+// Compiled graphs on arm64. In: random graphs, and convolutions of codes. Out: whether the emitted functions
+// match the evaluator, and sums of codes those of plain loops, in both builds. HALFBYTE_SEED and
+// HALFBYTE_GRAPHS select other graphs.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CompiledGraph } from '../../src/network/compile/compiled-graph.ts'
 import { roundingSpread } from '../../src/network/compile/testing/conditioning.ts'
 import { difference } from '../../src/network/compile/testing/difference.ts'
+import { randomConvolution } from '../../src/network/compile/testing/random-codes.ts'
 import { randomGraph } from '../../src/network/compile/testing/random-graph.ts'
 import { evaluate } from '../conformance/onnx/verify/evaluate.ts'
+import { Random } from '../helpers/random.ts'
 
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
 const GRAPHS = Number(process.env['HALFBYTE_GRAPHS'] ?? 40)
@@ -26,3 +29,15 @@ for (const fuse of [true, false])
     }
     assert.deepEqual(wrong, [])
   })
+
+test('codes are multiplied exactly, by the relaxed dot product and in pairs', async () => {
+  for (let index = 0; index < GRAPHS; index++) {
+    const { graph, x, wanted } = randomConvolution(new Random(SEED, index))
+    for (const fuse of [true, false]) {
+      const compiled = new CompiledGraph(graph, { fuse })
+      const found = await compiled.run(new Map([['x', x]]))
+      compiled.dispose()
+      assert.deepEqual([...found.get('y')!.data].map(Number), wanted, `graph ${index}`)
+    }
+  }
+})

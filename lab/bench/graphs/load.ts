@@ -4,15 +4,20 @@
 //   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5]
 // Each engine runs each file in a process of its own, which has loaded a small graph before, so that starting
 // the engine does not count. The engines take turns. *Load* opens the file, *first* is the first run minus a
-// later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load.
-import { spawnSync } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+// later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load. *Stored*
+// is a second visit: the graph and its plans are in the store on disk.
+import { execFile } from 'node:child_process'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { modelBytes } from '../../../src/network/onnx/testing/write-model.ts'
 import type { NetworkTensor, Network as SourceNetwork } from '../../../src/node-network.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
+import { type FileServer, serveFiles } from '../../../test/helpers/file-server.ts'
 import { spread, spreadText } from '../spread.ts'
 import { packagedInputs, packagedName } from './packaged.ts'
 
@@ -26,7 +31,7 @@ interface Times {
   readonly first: number
   readonly later: number
 }
-const ENGINES = ['halfbyte', 'onnxruntime-web'] as const
+const ENGINES = ['halfbyte', 'stored', 'onnxruntime-web'] as const
 type Engine = (typeof ENGINES)[number]
 const LATER = 3
 
@@ -34,8 +39,13 @@ const command = new Command('load')
   .argument('<files...>', 'ONNX files')
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 5)
   .option('--engine <name>', 'measures one engine once, and writes JSON')
+  .option('--address <url>', 'the server that has the graph, for the engine "stored"', '')
   .parse()
-const { rounds, engine } = command.opts<{ readonly rounds: number; readonly engine?: Engine }>()
+const { rounds, engine, address } = command.opts<{
+  readonly rounds: number
+  readonly engine?: Engine
+  readonly address: string
+}>()
 
 /** Processor ms of all threads, because V8 compiles in the background. */
 async function timed<T>(work: () => Promise<T>): Promise<readonly [number, T]> {
@@ -56,9 +66,24 @@ async function halfbyte(bytes: Uint8Array, path: string): Promise<Times> {
   const open = (each: Uint8Array) => Network.load(new File([new Uint8Array(each)], 'model.onnx'))
   const tiny = await open(TINY)
   await tiny.run({ x: TINY_INPUT })
-  const [load, network] = await timed(() => open(bytes))
+  return times(() => open(bytes), path)
+}
+
+async function times(open: () => Promise<SourceNetwork>, path: string): Promise<Times> {
+  const [load, network] = await timed(open)
   const inputs = packagedInputs(path, network.inputs)
-  return { load, ...(await runs(() => network.run(inputs))) }
+  const measured = { load, ...(await runs(() => network.run(inputs))) }
+  await network.dispose()
+  return measured
+}
+
+/** An earlier process has filled the store, whose folder `HALFBYTE_HOME` names. */
+async function stored(_: Uint8Array, path: string): Promise<Times> {
+  const open = (name: string) => Network.load(address + name)
+  const tiny = await open('tiny.onnx')
+  await tiny.run({ x: TINY_INPUT })
+  await tiny.dispose()
+  return times(() => open('model.onnx'), path)
 }
 
 async function onnxruntime(bytes: Uint8Array, path: string): Promise<Times> {
@@ -83,36 +108,55 @@ async function runs(run: () => Promise<unknown>): Promise<Pick<Times, 'first' | 
   return { first: first - best, later: best }
 }
 
-function measured(name: Engine, path: string): Times {
-  const args = [import.meta.filename, path, '--engine', name]
-  const { stdout, stderr, status } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${name} on ${path}: ${stderr.slice(-500)}`)
+async function measured(name: Engine, path: string, { server, home }: Visits): Promise<Times> {
+  const args = [import.meta.filename, path, '--engine', name, '--address', server.address]
+  const env = { ...process.env, HALFBYTE_HOME: home, HALFBYTE_NO_STORE: '' }
+  const { stdout } = await promisify(execFile)(process.execPath, args, { env })
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Times
+}
+
+/** A server that has the graph, and the folder of its store. */
+interface Visits {
+  readonly server: FileServer
+  readonly home: string
+}
+
+async function visited<T>(path: string, work: (visits: Visits) => Promise<T>): Promise<T> {
+  const home = await mkdtemp(join(tmpdir(), 'halfbyte-load-'))
+  const server = await serveFiles({ 'tiny.onnx': TINY, 'model.onnx': await readFile(path) })
+  server.behaviour.etag = '"1"'
+  try {
+    await measured('stored', path, { server, home })
+    return await work({ server, home })
+  } finally {
+    await server.close()
+    await rm(home, { recursive: true })
+  }
 }
 
 if (engine !== undefined) {
   const [path = ''] = command.args
   const bytes = new Uint8Array(await readFile(path))
-  console.log(JSON.stringify(await (engine === 'halfbyte' ? halfbyte : onnxruntime)(bytes, path)))
+  console.log(JSON.stringify(await { halfbyte, stored, 'onnxruntime-web': onnxruntime }[engine](bytes, path)))
   process.exit(0)
 }
 console.log(
-  '| graph | load, ms | first, ms | both | onnxruntime-web: load, ms | first, ms | both | times as fast |',
+  '| graph | load, ms | first, ms | both | stored: load, ms | first, ms | both | onnxruntime-web: load, ms | first, ms | both | times as fast | stored |',
 )
-console.log('|---|--:|--:|--:|--:|--:|--:|--:|')
+console.log(`|---|${'--:|'.repeat(11)}`)
 for (const path of command.args) {
-  const found: Record<Engine, Times[]> = { halfbyte: [], 'onnxruntime-web': [] }
-  for (let round = 0; round < rounds; round++)
-    for (const name of ENGINES) found[name].push(measured(name, path))
+  const found: Record<Engine, Times[]> = { halfbyte: [], stored: [], 'onnxruntime-web': [] }
+  await visited(path, async (visits) => {
+    for (let round = 0; round < rounds; round++)
+      for (const name of ENGINES) found[name].push(await measured(name, path, visits))
+  })
   const cells = ENGINES.map((name) => {
     const of = (pick: (times: Times) => number) => spread(found[name].map(pick))
-    return {
-      load: of((each) => each.load),
-      first: of((each) => each.first),
-      both: of((each) => each.load + each.first),
-    }
+    return [of(({ load }) => load), of(({ first }) => first), of(({ load, first }) => load + first)]
   })
-  const shown = cells.flatMap(({ load, first, both }) => [load, first, both].map((each) => spreadText(each)))
-  const ratio = cells[1]!.both.median / cells[0]!.both.median
-  console.log(`| ${[packagedName(path), ...shown, ratio.toFixed(2)].join(' | ')} |`)
+  const [first, second, peer] = cells.map(([, , both]) => both!.median) as [number, number, number]
+  const ratios = [peer / first, peer / second].map((ratio) => ratio.toFixed(2))
+  console.log(
+    `| ${[packagedName(path), ...cells.flat().map((each) => spreadText(each)), ...ratios].join(' | ')} |`,
+  )
 }

@@ -30,7 +30,7 @@ export function multiplyLimit(): number {
       .get(sum)
       .memory('v128.store', 16 * at)
   const memory = new WebAssembly.Memory({ initial: 1 })
-  const module = new WebAssembly.Module(moduleBytes([code], { parameters: 3 }))
+  const module = new WebAssembly.Module(moduleBytes([code.encoded()], { parameters: 3 }))
   const { f0 } = new WebAssembly.Instance(module, { env: { memory } }).exports as {
     f0: (to: number, left: number, unused: number) => void
   }

@@ -131,7 +131,7 @@ async function planned(
   )
   const bytes = timed(() =>
     moduleBytes(
-      [...missing.values()].map((kernel) => emitKernel(kernel, true)),
+      [...missing.values()].map((kernel) => emitKernel(kernel, { fuse: true, dot: 'pairs' })),
       { parameters: PARAMETERS },
     ),
   )

@@ -144,7 +144,7 @@ function prophet(text: readonly number[], rate: number, seed: number): Drafter {
   let length = 0
   return {
     msPerDraft: 0,
-    grade: 0,
+    gradeAt: () => 0,
     look(tokens) {
       length = tokens.length
       return Number.POSITIVE_INFINITY
@@ -174,19 +174,19 @@ async function measureDrafts(bench: Bench, { rounds, tokens, rates }: Job): Prom
   const prompt = [...sequence.tokens]
   await bench.run([sequence], count)
   const text = [...sequence.tokens]
-  const cases: (readonly [string, (round: number) => Drafter | undefined])[] = [
-    ['no drafts', () => undefined],
+  const cases: (readonly [string, (round: number) => readonly Drafter[]])[] = [
+    ['no drafts', () => []],
     ...rates.map(
-      (rate) => [`drafts right at ${rate * 100} %`, (round: number) => prophet(text, rate, round)] as const,
+      (rate) => [`drafts right at ${rate * 100} %`, (round: number) => [prophet(text, rate, round)]] as const,
     ),
-    ['lookup', () => new LookupDrafter()],
+    ['lookup', () => [new LookupDrafter()]],
   ]
   const times = new Map<string, number[]>()
   const drafts = new Map<string, { drafted: number; accepted: number }>()
   for (let round = 0; round < rounds; round++) {
-    for (const [name, drafter] of cases) {
+    for (const [name, draftersOf] of cases) {
       sequence.setTokens(prompt)
-      const { ms, drafted, accepted } = await bench.run([sequence], count, { drafter: drafter(round) })
+      const { ms, drafted, accepted } = await bench.run([sequence], count, { drafters: draftersOf(round) })
       if (sequence.tokens.some((id, index) => id !== text[index])) throw new Error(`${name}: another text`)
       times.set(name, [...(times.get(name) ?? []), ms])
       const sum = drafts.get(name) ?? { drafted: 0, accepted: 0 }

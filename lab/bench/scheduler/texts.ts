@@ -32,7 +32,7 @@ export async function measureTexts(
         const sampler = new Sampler(model.logitRows, { temperature, seed })
         return bench.run([sequence], 4 * tokens, {
           sampler,
-          drafter: isDrafted ? new LookupDrafter() : undefined,
+          drafters: isDrafted ? [new LookupDrafter()] : [],
         })
       }
       await run(0, true)

@@ -44,6 +44,38 @@ test.each([
   expect(expected(text)).toBe(next)
 })
 
+const NESTED = {
+  type: 'object',
+  properties: {
+    list: { type: 'array', items: SCHEMA, minItems: 2, maxItems: 2 },
+    after: { const: true },
+  },
+  required: ['list', 'after'],
+  additionalProperties: false,
+}
+const EVE = '{\n      "name": "Eve, \\"A\\", [{",\n      "age": 4'
+
+test.each([
+  ['commas and brackets in strings say nothing', '{\n  "name": "Eve, [{", "', 'age":', SCHEMA],
+  ['objects are indented by depth', '{\n  "', 'list": [\n    {\n      "name": "', NESTED],
+  [
+    'commas at one depth say nothing of another',
+    `{\n  "list": [\n    ${EVE},`,
+    '\n      "città": true\n    },\n    {\n      "name": "',
+    NESTED,
+  ],
+  [
+    'and back',
+    `{\n  "list": [\n    ${EVE},\n      "città": true\n    },\n    ${EVE},`,
+    '\n      "città": true\n    }\n  ],\n  "after": true\n',
+    NESTED,
+  ],
+  ['one line stays one line', '{"list": [{"name": "Eve", "age": 4, ', '"città": true}, {"name": "', NESTED],
+])('whitespace follows the text: %s', (_, text, next, schema) => {
+  const ids = after({ type: 'schema', schema }, text).expectedIds()
+  expect(textOf(ids)).toBe(next)
+})
+
 test('a compact text has no whitespace to guess', () => {
   expect(expected('', true)).toBe('{"name":"')
   expect(expected('{"name":"Eve",', true)).toBe('"age":')

@@ -5,54 +5,120 @@ import { BLANKS, type ByteSet, hasByte, isBlank, unionOf } from './grammar-nodes
 
 /** About thirty tokens, the most that one step verifies. */
 const MAX_BYTES = 96
+const LINE_BREAK = 0x0a
 const SPACE = 0x20
+const QUOTE = 0x22
 const COMMA = 0x2c
 const COLON = 0x3a
-const BRACE = 0x7b
+const BACKSLASH = 0x5c
+const [BRACKET, CLOSING_BRACKET] = [0x5b, 0x5d]
+const [BRACE, CLOSING_BRACE] = [0x7b, 0x7d]
 const NO_BLANKS: readonly number[] = []
 
-/** The whitespace that a text has after each byte. Models format JSON consistently from beginning to end. */
+/** Whitespace in one place: these bytes, or a line break with an indentation by depth. */
+type Habit = readonly number[] | 'line'
+
+/** A position in a JSON text: what its next whitespace depends on. */
+interface TextPlace {
+  /** The last byte that is not whitespace. */
+  last: number
+  /** Number of open brackets. */
+  depth: number
+  /** Whether a string is open, whose whitespace belongs to its value. */
+  isQuoted: boolean
+  isEscaped: boolean
+}
+
+const isOpening = (byte: number): boolean => byte === BRACE || byte === BRACKET
+const isClosing = (byte: number): boolean => byte === CLOSING_BRACE || byte === CLOSING_BRACKET
+
+/** Moves `place` past a byte, which is not whitespace unless it is in a string. */
+function pass(place: TextPlace, byte: number): void {
+  if (place.isQuoted) {
+    // A string of JSON has no line breaks; the quotes of other grammars may be unpaired.
+    place.isQuoted = (byte !== QUOTE || place.isEscaped) && byte !== LINE_BREAK
+    place.isEscaped = byte === BACKSLASH && !place.isEscaped
+  } else {
+    place.isQuoted = byte === QUOTE
+    if (isOpening(byte)) place.depth++
+    else if (isClosing(byte)) place.depth = Math.max(0, place.depth - 1)
+  }
+  place.last = byte
+}
+
+/** The whitespace that a text has in each place. Models format JSON consistently from beginning to end. */
 export class BlankHabits {
-  readonly #after = new Map<number, readonly number[]>([[COLON, [SPACE]]])
-  #last = 0
+  /** After each byte, except before a closing bracket: there, by that bracket's negative. */
+  readonly #habits = new Map<number, Habit>([[COLON, [SPACE]]])
+  readonly #place: TextPlace = { last: 0, depth: 0, isQuoted: false, isEscaped: false }
   #blanks: number[] = []
+  /** The indentation of one level. */
+  #indent = NO_BLANKS
 
   // hot
   read(bytes: Uint8Array): void {
+    const place = this.#place
     for (const byte of bytes) {
-      if (isBlank(byte)) this.#blanks.push(byte)
+      if (isBlank(byte) && !place.isQuoted) this.#blanks.push(byte)
       else {
-        const isTold = this.#blanks.length > 0 || this.#after.has(this.#last)
-        if (isTold || this.#last === COMMA) {
-          this.#after.set(this.#last, this.#blanks)
-          this.#blanks = []
-        }
-        this.#last = byte
+        if (!place.isQuoted) this.#learn(isClosing(byte) ? -byte : place.last, isClosing(byte))
+        pass(place, byte)
       }
     }
   }
 
-  /** The last byte that is not whitespace, and how much whitespace follows it. */
-  get end(): { readonly last: number; readonly blanks: number } {
-    return { last: this.#last, blanks: this.#blanks.length }
+  /** The end of the text, and how much whitespace it has there. */
+  get end(): { readonly place: TextPlace; readonly blanks: number } {
+    return { place: { ...this.#place }, blanks: this.#blanks.length }
+  }
+
+  /** The whitespace that is expected at `place`, before `next`. */
+  before(next: number, { last, depth }: TextPlace): readonly number[] {
+    const habit = isClosing(next) ? this.#habitBefore(next) : this.#habitAfter(last)
+    if (habit !== 'line') return habit
+    const levels = Math.max(0, depth - (isClosing(next) ? 1 : 0))
+    return [LINE_BREAK, ...Array.from({ length: levels }, () => this.#indent).flat()]
+  }
+
+  copy(): BlankHabits {
+    const copied = new BlankHabits()
+    for (const [byte, habit] of this.#habits) copied.#habits.set(byte, habit)
+    Object.assign(copied.#place, this.#place)
+    copied.#blanks = [...this.#blanks]
+    copied.#indent = this.#indent
+    return copied
+  }
+
+  #learn(key: number, closes: boolean): void {
+    const blanks = this.#blanks
+    if (blanks.length === 0 && key !== COMMA && !closes && !this.#habits.has(key)) return
+    this.#habits.set(key, this.#habitOf(blanks, this.#place.depth - (closes ? 1 : 0)))
+    this.#blanks = []
+  }
+
+  #habitOf(blanks: readonly number[], depth: number): Habit {
+    if (blanks[0] !== LINE_BREAK) return blanks
+    const width = blanks.length - 1
+    if (depth <= 0 || width % depth !== 0) return width === 0 ? 'line' : blanks
+    this.#indent = blanks.slice(1, 1 + width / depth)
+    return 'line'
   }
 
   /**
    * Before the first comma, a line break is expected if the text already has one; otherwise the comma is
    * treated like a colon.
    */
-  after(byte: number): readonly number[] {
-    const own = this.#after.get(byte)
-    if (own !== undefined || byte !== COMMA) return own ?? NO_BLANKS
-    return this.#after.get(BRACE) ?? this.after(COLON)
+  #habitAfter(byte: number): Habit {
+    const own = this.#habits.get(byte)
+    if (own !== undefined) return own
+    if (byte === COMMA) return this.#habits.get(BRACE) ?? this.#habitAfter(COLON)
+    return (byte === BRACKET && this.#habits.get(BRACE)) || NO_BLANKS
   }
 
-  copy(): BlankHabits {
-    const copied = new BlankHabits()
-    for (const [byte, blanks] of this.#after) copied.#after.set(byte, blanks)
-    copied.#last = this.#last
-    copied.#blanks = [...this.#blanks]
-    return copied
+  /** The first closing bracket is treated like an opening one. */
+  #habitBefore(closing: number): Habit {
+    const opening = closing === CLOSING_BRACE ? BRACE : BRACKET
+    return this.#habits.get(-closing) ?? this.#habitAfter(opening)
   }
 }
 
@@ -68,18 +134,19 @@ interface ExpectedText {
  */
 export function expectedText(automaton: Automaton, state: StateId, habits: BlankHabits): ExpectedText {
   const bytes: number[] = []
-  let { last, blanks } = habits.end
+  const { place, blanks: written } = habits.end
+  let blanks = written
   let at = state
   for (; at !== DEAD && bytes.length < MAX_BYTES; at = automaton.step(at, bytes.at(-1)!)) {
     const allowed = allowedBytes(automaton.closure(at))
     const only = onlyByte(allowed)
     if (only === undefined) break
-    const blank = habits.after(last)[blanks]
+    const blank = place.isQuoted ? undefined : habits.before(only, place)[blanks]
     const next = blank !== undefined && hasByte(allowed, blank) ? blank : only
     bytes.push(next)
-    if (isBlank(next)) blanks++
+    if (isBlank(next) && !place.isQuoted) blanks++
     else {
-      last = next
+      pass(place, next)
       blanks = 0
     }
   }

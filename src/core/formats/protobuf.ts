@@ -95,6 +95,11 @@ export class Message {
     for (const each of all) to.push(cut(each))
   }
 
+  /** Whether the current field is bytes: a message, a text, or a list in one piece. */
+  get isPacked(): boolean {
+    return this.#reader.type === WIRE.bytes
+  }
+
   floats(to: number[]): void {
     if (this.#reader.type === WIRE.fixed32) {
       to.push(this.#reader.readFloat())

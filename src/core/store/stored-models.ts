@@ -1,5 +1,6 @@
 // Lists, counts and removes the stored files of models, on any device.
 import { isFileOf } from './address.ts'
+import { madeFrom } from './derived.ts'
 import { BROWSER, type Device } from './device/device.ts'
 import { ModelStore, type StoredFile } from './device/model-store.ts'
 
@@ -14,12 +15,12 @@ export async function countBytes(address: string, device: Device = BROWSER): Pro
   return files.reduce((sum, { size }) => sum + size, 0)
 }
 
-/** Removes the model's files and the records of those that its server lacks. */
+/** Removes the model's files, the files made from them, and the records of those that its server lacks. */
 export async function removeModel(address: string, device: Device = BROWSER): Promise<void> {
   const isOfModel = isFileOf(address)
   const known = (await (await ModelStore.open(device))?.known()) ?? []
   await removeFiles(
-    known.filter(({ url }) => isOfModel(url)),
+    known.filter(({ url }) => isOfModel(madeFrom(url) ?? url)),
     device,
   )
 }

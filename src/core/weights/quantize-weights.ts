@@ -51,9 +51,10 @@ const CLIPS: readonly number[] = [8, 8.5, 9, 7.6, 7.2, 6.8]
 const ROW_CLIPS: readonly number[] = [...CLIPS, 9.6, 10.4, 11.4, 12.6, 14, 16, 19, 23, 28]
 
 /**
- * The scale of weights[from..from+count) that leaves the least squared error in codes 0..15; the header has
- * the mathematics. `peak`: the weight of largest magnitude, not 0. `importance`: how much an error in each
- * weight counts, with the same indices. Default: all equal.
+ * The scale of weights[from..from+count) that leaves the least squared error; the header has the mathematics.
+ * `peak`: the weight of largest magnitude, not 0. `importance`: how much an error in each weight counts, with
+ * the same indices. Default: all equal. `zero`: the code of a zero weight, which is half the number of codes.
+ * Default 8. With fewer than 16 codes, more clips are tried.
  */
 export function searchScale(
   weights: Float32Array | Float64Array,
@@ -61,18 +62,21 @@ export function searchScale(
   count: number,
   peak: number,
   importance?: Float64Array,
+  zero = 8,
 ): number {
+  const most = 2 * zero - 1
+  const half = zero + 0.5
   let best = 0
-  let scale = peak / -8
-  for (const clip of count > 32 ? ROW_CLIPS : CLIPS) {
-    const inverse = clip / -peak
+  let scale = peak / -zero
+  for (const clip of count > 32 || zero < 8 ? ROW_CLIPS : CLIPS) {
+    const inverse = (clip * zero) / (-8 * peak)
     let product = 0
     let square = 0
     for (let i = from; i < from + count; i++) {
       const weight = weights[i]!
       const h = importance === undefined ? 1 : importance[i]!
-      let code = (weight * inverse + 8.5) | 0
-      code = (code > 15 ? 15 : code < 0 ? 0 : code) - 8
+      let code = (weight * inverse + half) | 0
+      code = (code > most ? most : code < 0 ? 0 : code) - zero
       product += h * weight * code
       square += h * code * code
     }

@@ -143,7 +143,7 @@ export async function reply(
   const cachedTokens = sequence.setTokens(prompt, fit.tokens)
   const read = [...sequence.tokens]
   sequence.state.markAt(messageEnds(read, model.text.endIds))
-  const { guide, drafter, release } = openCompanions(model, seen, read, options, constraint)
+  const { guide, drafters, release } = openCompanions(model, seen, read, options, constraint)
   const writer = new ReplyWriter(
     model,
     { stop, constraint, reasoning, calls: toolCallsOf(request.prompt, maxToolCalls), after },
@@ -156,7 +156,7 @@ export async function reply(
     letGo = await seen.hold(sequence, fit.tokens.keep !== undefined || guide !== undefined, outlet.signal)
     const guideRoom = guide && roomAfter(guide.tokens.length, guide.contextLength)
     const most = Math.min(maxTokens, fit.room, guideRoom ?? fit.room)
-    const run = { sequence, guide, drafter, sampler, priority, maxTokens: most }
+    const run = { sequence, guide, drafters, sampler, priority, maxTokens: most }
     end = await decode(model, outlet, writer, run)
   } finally {
     letGo?.()

@@ -187,7 +187,7 @@ export interface DecodeOptions extends SamplerOptions {
 }
 
 /**
- * Where drafts come from. `lookup`: repetitions in the text so far; `draft`: the draft model; `off`: nothing
- * is drafted.
+ * Where drafts come from. `lookup`: repetitions in the text so far; `draft`: repetitions and the draft model;
+ * `off`: nothing is drafted.
  */
 export type SpeculationKind = 'off' | 'lookup' | 'draft'

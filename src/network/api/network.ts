@@ -127,10 +127,7 @@ export interface NetworkRunOptions extends AbortOptions {
 }
 
 /** What Node and tests replace. */
-interface Inside extends Partial<NetworkHost> {
-  /** Finds external data in the graph's folder. */
-  readonly beside?: OpenNetworkOptions['beside']
-}
+interface Inside extends Partial<NetworkHost>, Pick<OpenNetworkOptions, 'beside' | 'plans'> {}
 
 const LIMIT: OptionKind = {
   wanted: 'a count, or Infinity',
@@ -257,7 +254,7 @@ export class Network implements AsyncDisposable {
   static async open(
     files: OpenFiles,
     options: NetworkOptions = {},
-    { beside, ...others }: Inside = {},
+    { beside, plans, ...others }: Inside = {},
   ): Promise<Network> {
     const checked = checkedOptions(options)
     const { signal, dtype, build = 'auto', weights = 'auto', threads = 1, fallback, limits } = checked
@@ -265,7 +262,8 @@ export class Network implements AsyncDisposable {
     const { openNetwork } = await import('../compile/open-network.ts')
     const host = { ...hostHere({}), ...others }
     const how = { build, weights, threads, fallback, limits }
-    return new Network(await buildNetwork(openNetwork, files, how, host, { signal, dtype, beside }), checked)
+    const reading = { signal, dtype, beside, plans }
+    return new Network(await buildNetwork(openNetwork, files, how, host, reading), checked)
   }
 
   /**

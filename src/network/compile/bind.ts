@@ -48,11 +48,13 @@ export const shapesOf = (tensors: ReadonlyMap<string, Tensor>): ReadonlyMap<stri
   new Map([...tensors].map(([name, { dims }]) => [name, dims]))
 
 /** A key of everything that a program depends on: runs with equal keys share a program. */
-export const keyOf = ({ inputs }: Graph, shapes: ReadonlyMap<string, readonly number[]>): string =>
-  JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
+export const keyOf = (
+  { inputs }: Pick<Graph, 'inputs'>,
+  shapes: ReadonlyMap<string, readonly number[]>,
+): string => JSON.stringify(inputs.map(({ name }) => shapes.get(name)))
 
 /** Throws `unsupported` for an input of the wrong dtype. */
-export function checkDtypes({ inputs }: Graph, feeds: ReadonlyMap<string, Tensor>): void {
+export function checkDtypes({ inputs }: Pick<Graph, 'inputs'>, feeds: ReadonlyMap<string, Tensor>): void {
   for (const { name, type } of inputs) {
     const given = feeds.get(name)
     if (given !== undefined && given.dtype !== type!.dtype)

@@ -9,7 +9,7 @@ import { foldConstants, foldSizes } from '../onnx/passes/fold.ts'
 import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
-import { type CompileOptions, LazyMachine } from './lazy-machine.ts'
+import { type CompileOptions, LazyMachine, policyFor } from './lazy-machine.ts'
 import type { WeightPolicy } from './lower/policy.ts'
 import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
@@ -75,7 +75,7 @@ export class CompiledGraph implements RunnableGraph {
   readonly #graph: Graph
   readonly #leftOut: LeftOut
   readonly #limits: NetworkLimits | undefined
-  readonly #programs = new LruCache<string, LoadedProgram>(MAX_PROGRAMS, (loaded) =>
+  readonly #programs = new LruCache<string, LoadedProgram<Program>>(MAX_PROGRAMS, (loaded) =>
     this.machine.unload(loaded),
   )
   /** Runs share one arena. */
@@ -88,7 +88,7 @@ export class CompiledGraph implements RunnableGraph {
     this.#graph = runPasses(graph, passesWithout(leftOut), { budget: new ProgramBudget(limits) }).graph
     this.#leftOut = leftOut
     this.#limits = limits
-    this.machine = new LazyMachine(this.#graph, options)
+    this.machine = new LazyMachine(policyFor(this.#graph, options), options)
   }
 
   get inputs(): readonly Input[] {
@@ -127,7 +127,7 @@ export class CompiledGraph implements RunnableGraph {
   async #loaded(
     shapes: ReadonlyMap<string, readonly number[]>,
     signal?: AbortSignal,
-  ): Promise<LoadedProgram> {
+  ): Promise<LoadedProgram<Program>> {
     const key = keyOf(this.#graph, shapes)
     const known = this.#programs.get(key)
     if (known !== undefined) return known

@@ -5,7 +5,7 @@ import type { WeightPolicy } from './lower/policy.ts'
 import { type LoadedProgram, Machine, type MachineOptions } from './run/machine.ts'
 import type { LeftOut } from './stages.ts'
 
-export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'workers'> {
+export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'dot' | 'workers'> {
   /** Default `auto`. */
   readonly weights?: WeightPolicy | undefined
   /** Loads the engine's module, if programs need it. Default: all products are in f32. */
@@ -23,25 +23,30 @@ const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
+/** The programs' policy: `f32` if kernels are not needed or not available. `graph`: after its passes. */
+export const policyFor = (
+  graph: Graph,
+  { weights = 'auto', loadKernels }: Pick<CompileOptions, 'weights' | 'loadKernels'>,
+): WeightPolicy => (loadKernels !== undefined && needsKernels(graph, weights) ? weights : 'f32')
+
 export class LazyMachine {
-  /** The programs' policy: `f32` if kernels are not needed or not available. */
   readonly weights: WeightPolicy
   readonly #options: CompileOptions
   #machine: Machine | undefined
 
-  /** `graph`: after its passes. */
-  constructor(graph: Graph, options: CompileOptions) {
-    const { weights = 'auto', loadKernels } = options
+  /** `weights`: from `policyFor`. */
+  constructor(weights: WeightPolicy, options: CompileOptions) {
     this.#options = options
-    this.weights = loadKernels !== undefined && needsKernels(graph, weights) ? weights : 'f32'
+    this.weights = weights
   }
 
   /** Throws `internal` if a thread does not start, and `out-of-memory`. */
   async open(): Promise<Machine> {
-    const { fuse, loadKernels, workers } = this.#options
+    const { fuse, dot, loadKernels, workers } = this.#options
     const needs = this.weights !== 'f32' || workers !== undefined
     this.#machine ??= await Machine.open({
       fuse,
+      dot,
       kernels: needs ? await loadKernels?.() : undefined,
       workers,
     })

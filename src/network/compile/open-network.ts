@@ -1,10 +1,11 @@
 // Opens an ONNX file as a runnable graph.
 import type { ByteSource } from '../../core/base/bytes.ts'
 import { chooseGraph, type GraphDtype } from '../../core/formats/names/graph-files.ts'
-import { baseName } from '../../core/formats/names/named-files.ts'
+import { baseName, type InnerPath, pathInside } from '../../core/formats/names/named-files.ts'
 import { type FindFile, type OnnxModel, readModel } from '../onnx/read-model.ts'
+import { PlanCache, type PlanStore } from './cache/plan-cache.ts'
 import { CompiledGraph, type CompileOptions, type RunnableGraph } from './compiled-graph.ts'
-import { StagedGraph } from './staged/staged-graph.ts'
+import { type GraphFacts, StagedGraph } from './staged/staged-graph.ts'
 
 export interface OpenNetworkOptions {
   readonly signal?: AbortSignal | undefined
@@ -12,6 +13,8 @@ export interface OpenNetworkOptions {
   readonly beside?: FindFile | undefined
   /** The precision to open if the sources have several. */
   readonly dtype?: GraphDtype | undefined
+  /** Where to store what loads and first runs compute, by the graph's file. Default: nowhere. */
+  readonly plans?: ((graph: ByteSource) => Promise<PlanStore | undefined>) | undefined
 }
 
 /**
@@ -22,10 +25,12 @@ export async function readNetwork(
   sources: readonly ByteSource[],
   { signal, beside, dtype }: OpenNetworkOptions = {},
 ): Promise<Pick<OnnxModel, 'graph' | 'metadata'>> {
-  const source = graphAmong(sources, dtype)
+  return readModel(graphAmong(sources, dtype), { find: finder(sources, beside), signal })
+}
+
+function finder(sources: readonly ByteSource[], beside: FindFile | undefined): FindFile {
   const files = new Map(sources.map((each) => [baseName(each.name), each]))
-  const find: FindFile = async (path) => files.get(path) ?? (await beside?.(path))
-  return readModel(source, { find, signal })
+  return async (path) => files.get(path) ?? (await beside?.(path))
 }
 
 /** A single file without an extension is the graph, because bytes and blob URLs have no name. */
@@ -49,10 +54,45 @@ export type OpenNetwork = (
 ) => Promise<OpenedNetwork>
 
 /** Without the fallback, nodes that are not compiled run in TypeScript where that is possible. */
-export const openNetwork: OpenNetwork = async (sources, { beside, dtype, signal, ...how }) => {
-  const { graph, metadata } = await readNetwork(sources, { beside, dtype, signal })
-  return { graph: await StagedGraph.open(graph, how, signal), metadata }
+export const openNetwork: OpenNetwork = async (
+  sources,
+  { beside, dtype, signal, plans: openPlans, ...how },
+) => {
+  const source = graphAmong(sources, dtype)
+  const find = finder(sources, beside)
+  const paths = new Map<ByteSource, string>([[source, '']])
+  const found = async (path: InnerPath) => {
+    const file = await find(path)
+    if (file !== undefined) paths.set(file, path)
+    return file
+  }
+  const store = how.fallback === undefined ? await openPlans?.(source) : undefined
+  const files = {
+    paths,
+    find: async (path: string) => (path === '' ? source : found(pathInside(path, source.name))),
+  }
+  const plans = store && new PlanCache(store, files, dependencies(how))
+  const known = await plans?.read('', (value) => value as Known)
+  if (known !== undefined) {
+    // A run without a cached plan reads the graph long after the load.
+    const read = async () => (await readModel(source, { find: found })).graph
+    return { graph: StagedGraph.known(known.facts, read, { ...how, plans }), metadata: known.metadata }
+  }
+  const { graph, metadata } = await readModel(source, { find: found, signal })
+  const staged = await StagedGraph.open(graph, { ...how, plans }, signal)
+  await plans?.write('', { facts: staged.facts, metadata } satisfies Known)
+  return { graph: staged, metadata }
 }
+
+/** The entry for the graph itself. */
+interface Known {
+  readonly facts: GraphFacts
+  readonly metadata: OnnxModel['metadata']
+}
+
+/** The options on which programs depend. */
+const dependencies = ({ fuse, weights, loadKernels, limits }: CompileOptions): string =>
+  JSON.stringify([fuse, weights, loadKernels !== undefined, Object.entries(limits ?? {}).sort()])
 
 /** For graphs that must be compiled as a whole: a smaller script, which has no other way to run a node. */
 export const openCompiled: OpenNetwork = async (sources, { beside, dtype, signal, ...how }) => {

@@ -10,7 +10,8 @@ export type Stage = (typeof STAGES)[number]
 
 /**
  * Parts of stages that measurements can turn off. `folding`: only sizes and small tables are computed before
- * a run. `tiles`: 3 x 3 convolutions multiply each number of their windows. The mapping types: loops of that type stay functions of their own.
+ * a run. `tiles`: 3 x 3 convolutions multiply each number of their windows. The mapping types: loops of that
+ * type stay functions of their own.
  */
 export const PARTS = ['folding', 'tiles', 'one-to-one', 'one-to-many', 'many-to-many', 'shuffle'] as const
 export type Part = (typeof PARTS)[number]

@@ -2,13 +2,16 @@
 // same bits as one, and what happens after errors.
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
+import { Random } from '../../../test/helpers/random.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
+import type { StepFunction } from '../../core/runtime/functions/step-list.ts'
 import type { ComputePort } from '../../core/runtime/host.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
+import { codesOfMeans, randomNetwork } from './testing/random-codes.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
 /** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
@@ -23,13 +26,13 @@ function open(
   threads: number,
   weights: CompileOptions['weights'] = 'f32',
   start = host.startWorker!,
-  aloneSteps?: number,
+  leastSteps?: number,
 ): CompiledGraph {
   return new CompiledGraph(graph, {
     fuse: true,
     weights,
     loadKernels: () => host.loadModule('relaxed', threads > 1 ? 'shared' : 'plain'),
-    workers: threads > 1 ? { threads, start, aloneSteps } : undefined,
+    workers: threads > 1 ? { threads, start, leastSteps } : undefined,
   })
 }
 
@@ -60,8 +63,8 @@ test.each([2, 3])(
       const alone = open(graph, 1)
       const wanted = await alone.run(feeds)
       // All steps shared, only long ones, and about half of them.
-      for (const aloneSteps of [0, undefined, 400]) {
-        const together = open(graph, threads, 'f32', host.startWorker!, aloneSteps)
+      for (const leastSteps of [0, undefined, 400]) {
+        const together = open(graph, threads, 'f32', host.startWorker!, leastSteps)
         for (let run = 0; run < 2; run++) expect(await together.run(feeds)).toEqual(wanted)
         expect(together.machine.threads).toBe(threads)
         together.dispose()
@@ -91,28 +94,60 @@ test.each(['f32', 'w8', 'w4'] as const)(
   },
 )
 
-test('steps that the first thread runs alone wake no other thread', async () => {
-  const { graph, feeds } = randomGraph(SEED, 0)
-  const sent: string[] = []
-  const start = (): ComputePort => {
-    const port = host.startWorker!()
-    return {
-      ...port,
-      postMessage(request) {
-        sent.push(request.type)
-        port.postMessage(request)
-      },
-    }
-  }
-  for (const aloneSteps of [undefined, 0]) {
-    const together = open(graph, 2, 'f32', start, aloneSteps)
-    await together.run(feeds)
-    sent.length = 0
-    expect(await together.run(feeds)).toEqual(await open(graph, 1).run(feeds))
-    expect(sent.length > 0).toBe(aloneSteps === 0)
+test('two threads compute networks of codes as one thread does', async () => {
+  for (let index = 0; index < GRAPHS; index++) {
+    const { graph } = randomNetwork(new Random(SEED, index))
+    const x = tensorOf(
+      'f32',
+      [1, 3, 9, 9],
+      Float32Array.from({ length: 243 }, (_, at) => Math.sin(at)),
+    )
+    const feeds = new Map([['x', x]])
+    const wanted = await open(graph, 1).run(feeds)
+    const together = open(graph, 2, 'f32', host.startWorker!, 0)
+    for (let run = 0; run < 3; run++) expect(await together.run(feeds)).toEqual(wanted)
     together.dispose()
   }
 })
+
+test('the units of a step may be computed in any order', async () => {
+  const floats = (count: number) => Float32Array.from({ length: count }, (_, at) => Math.sin(at))
+  const given = [
+    { graph: codesOfMeans(37), x: tensorOf('f32', [1, 37, 5], floats(185)) },
+    ...Array.from({ length: GRAPHS }, (_, index) => ({
+      graph: randomNetwork(new Random(SEED, index)).graph,
+      x: tensorOf('f32', [1, 3, 9, 9], floats(243)),
+    })),
+  ]
+  for (const { graph, x } of given) {
+    const feeds = new Map([['x', x]])
+    const wanted = await open(graph, 1).run(feeds)
+    const found = await backwards(() => open(graph, 1).run(feeds))
+    expect(found).toEqual(wanted)
+  }
+})
+
+/** Runs `act` with compiled functions that compute their units one by one, the last one first. */
+async function backwards<T>(act: () => Promise<T>): Promise<T> {
+  const Own = WebAssembly.Instance
+  WebAssembly.Instance = new Proxy(Own, {
+    construct(_, args: ConstructorParameters<typeof Own>) {
+      const { exports } = new Own(...args)
+      const turned = Object.entries(exports).map(([name, run]) => [
+        name,
+        (record: number, first: number, last: number) => {
+          for (let unit = last - 1; unit >= first; unit--) (run as StepFunction)(record, unit, unit + 1)
+        },
+      ])
+      return { exports: Object.fromEntries(turned) }
+    },
+  })
+  try {
+    return await act()
+  } finally {
+    WebAssembly.Instance = Own
+  }
+}
 
 test('an id outside its table causes an error on any thread, and the next run gives the right result', async () => {
   const graph = await encoder()

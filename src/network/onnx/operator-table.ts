@@ -141,7 +141,7 @@ export const OPERATOR_TABLE = {
   PRelu: { evaluate: 'weights', lower: 'body' },
   Pad: { evaluate: 'control', lower: 'loops' },
   Pow: { evaluate: 'control', raise: 'norms', lower: 'body' },
-  QLinearConv: { lower: 'script' },
+  QLinearConv: { lower: 'loops' },
   QLinearMatMul: { lower: 'script' },
   QuantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
   RMSNormalization: { raise: 'norms', lower: 'loops' },

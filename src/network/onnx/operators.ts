@@ -30,7 +30,6 @@ import { RECURRENT } from './operators/recurrent.ts'
 import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { SIGNALS } from './operators/signals.ts'
-import { STATES } from './operators/states.ts'
 import { UNARY } from './operators/unary.ts'
 
 /** Every operator that has an entry. Each passes its ONNX node tests. */
@@ -61,7 +60,6 @@ export const OPERATORS: readonly Operator[] = [
   ...SAMPLED,
   ...SHAPES,
   ...SIGNALS,
-  ...STATES,
   ...UNARY,
   ...ACTIVATIONS,
   ...BLOCKS,

@@ -40,7 +40,7 @@ class Scanner {
     for (let at = offset; at < end; ) {
       const length = Math.min(MAX_HEAD, end - at)
       // Awaiting each field separately would take longer than reading them.
-      const range = this.#fieldAt(this.#held(at, length) ?? (await this.read(at, length)), at, end)
+      const range = this.#fieldAt(this.held(at, length) ?? (await this.read(at, length)), at, end)
       yield range
       at = range.offset + range.length
     }
@@ -48,7 +48,7 @@ class Scanner {
 
   /** Bytes of a range; the result is a view that later reads do not change. */
   async read(offset: number, length: number): Promise<Uint8Array> {
-    const held = this.#held(offset, length)
+    const held = this.held(offset, length)
     if (held !== undefined) return held
     if (length > WINDOW) return this.#source.read(offset, length, this.#signal)
     this.#bytes = new Uint8Array(
@@ -59,7 +59,7 @@ class Scanner {
   }
 
   /** Undefined if the bytes are not in memory. */
-  #held(offset: number, length: number): Uint8Array | undefined {
+  held(offset: number, length: number): Uint8Array | undefined {
     const from = offset - this.#start
     const isHeld = from >= 0 && from + length <= this.#bytes.byteLength
     return isHeld ? this.#bytes.subarray(from, from + length) : undefined
@@ -328,9 +328,12 @@ class ModelReader {
   ): Promise<Constant> {
     if (stored.byteLength > inline) return stored
     const { source, offset, byteLength, dtype, dims } = stored
-    // Small constants are scattered between weights, which are read later.
+    // Small constants are scattered between weights, which are read later. Most are in the bytes that were
+    // read for their names: each read of a Blob would take as long as hundreds of nodes.
     const read = source.readAlone ?? source.read
-    const bytes = await read.call(source, offset, byteLength, this.#options.signal)
+    const bytes =
+      (source === this.#source ? this.#scanner.held(offset, byteLength) : undefined) ??
+      (await read.call(source, offset, byteLength, this.#options.signal))
     return tensorFromBytes(source.name, name, dtype, dims, bytes)
   }
 

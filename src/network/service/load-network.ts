@@ -5,6 +5,7 @@ import { type OpenFiles, openRequestedFiles } from '../../engine/load/open/reque
 import { openNetwork } from '../compile/open-network.ts'
 import { buildNetwork, dataBeside, type LoadedNetwork, type NetworkHost } from './build-network.ts'
 import type { NetworkRequest } from './network-protocol.ts'
+import { planStore } from './plan-store.ts'
 
 /** Finds the files that a request names and loads their network. Closes what it opened if that fails. */
 export async function loadNetwork(
@@ -24,7 +25,8 @@ export async function loadNetwork(
     return found
   })
   try {
-    const reading = { signal: hooks.signal, dtype, beside }
+    const plans = cache === 'none' ? undefined : planStore
+    const reading = { signal: hooks.signal, dtype, beside, plans }
     return await buildNetwork(openNetwork, { sources: files.sources, close }, request, host, reading)
   } catch (error) {
     await close()

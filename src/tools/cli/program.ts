@@ -23,6 +23,7 @@ import { serveCommand } from './serve/serve.ts'
 import { reportDenials } from './store/node-store.ts'
 import { completionCommand, firstSentence } from './terminal/completion.ts'
 import { note } from './terminal/notes.ts'
+import { tuneCommand } from './tune/tune.ts'
 
 export function newProgram(): Command {
   const program = new Command('halfbyte')
@@ -54,6 +55,7 @@ export function newProgram(): Command {
       quantizeCommand(),
       pruneCommand(),
       trimCommand(),
+      tuneCommand(),
       compareCommand(),
     ].map(withStoreOption),
     measureCostsCommand(),

@@ -15,4 +15,5 @@ export const svgText = (attributes: string, text: string): string =>
 
 export const fixed = (value: number): string => value.toFixed(1)
 
-const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)
+/** For the text and the attributes of SVG and HTML. */
+export const escaped = (text: string): string => text.replace(/[&<>"]/g, (char) => `&#${char.charCodeAt(0)};`)

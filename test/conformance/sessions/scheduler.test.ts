@@ -186,7 +186,7 @@ describe('in the scheduler itself', () => {
     // Always drafts the most likely text, which is accepted only sometimes.
     const drafter: Drafter = {
       msPerDraft: 0,
-      grade: 0,
+      gradeAt: () => 0,
       look: (tokens) => (tokens.length === prompt.length + 1 && tokens.at(-1) === greedy[0] ? 2 : 0),
       draft(count, out) {
         out.set(greedy.slice(1, 1 + count))
@@ -203,7 +203,12 @@ describe('in the scheduler itself', () => {
       // The first token is fixed, so every sample depends on drafts.
       sequence.setTokens(prompt)
       const sampler = new Sampler(built.logitRows, { ...chain, forcedTokens: greedy.slice(0, 1), seed })
-      const { timings } = await built.scheduler.generate({ sequence, sampler, drafter, maxTokens: 3 })
+      const { timings } = await built.scheduler.generate({
+        sequence,
+        sampler,
+        drafters: [drafter],
+        maxTokens: 3,
+      })
       const [first, second, third] = sequence.tokens.slice(prompt.length)
       expect(first).toBe(greedy[0])
       firsts++

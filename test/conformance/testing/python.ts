@@ -1,7 +1,7 @@
 // Python, for tests that run Python programs. HALFBYTE_PYTHON selects one other than the first on the path.
 import { spawnSync } from 'node:child_process'
 import type { TestContext } from 'vitest'
-import { DEFAULT_PYTHON } from '../../../src/tools/cli/write/k-quants.ts'
+import { DEFAULT_PYTHON } from '../../../src/tools/cli/run-python.ts'
 
 export const PYTHON = process.env['HALFBYTE_PYTHON'] ?? DEFAULT_PYTHON
 

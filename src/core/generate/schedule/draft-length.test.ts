@@ -3,8 +3,22 @@
 
 import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../../test/helpers/random.ts'
-import { DraftLength } from './speculation.ts'
+import { DraftLength, GRADES } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
+
+/** The number of drafts of one grade that is worth its rows. */
+function choose(
+  length: DraftLength,
+  most: number,
+  grade: number,
+  step: { rows: number; tokens: number },
+  draft: { lanes: number; msPerDraft: number },
+  cost: StepCost,
+): number {
+  const choice = { count: 0, perMs: step.tokens / cost.ms(step.rows) }
+  length.improve(choice, most, { gradeAt: () => grade }, step, draft, cost)
+  return choice.count
+}
 
 describe('the cost of steps', () => {
   test('is learned, interpolated, and never decreases with more rows', () => {
@@ -42,12 +56,14 @@ describe('the length of drafts', () => {
   for (let rows = 1; rows <= 16; rows++) cost.observe(rows, 10 + rows)
   const step = { rows: 1, tokens: 1 }
   const free = { lanes: 1, msPerDraft: 0 }
+  const chosen = (length: DraftLength, most: number, grade = 0, at = step, draft = free, known = cost) =>
+    choose(length, most, grade, at, draft, known)
 
   test('grows with how often drafts are right', () => {
     const lengths = [0, 0.5, 0.8, 1].map((rate) => {
       const length = new DraftLength()
       for (let index = 0; index < 300; index++) length.observe(2, (index * 0.618) % 1 < rate)
-      return length.choose(15, 2, step, free, cost)
+      return chosen(length, 15, 2)
     })
     expect(lengths[0]).toBe(0)
     expect(lengths[1]).toBeGreaterThan(0)
@@ -57,13 +73,13 @@ describe('the length of drafts', () => {
 
   test('shrinks with the drafts’ cost, the rows that share the step, and the remaining space', () => {
     const length = new DraftLength()
-    const alone = length.choose(15, 0, step, free, cost)
+    const alone = chosen(length, 15)
     expect(alone).toBeGreaterThan(1)
-    expect(length.choose(15, 0, step, { lanes: 1, msPerDraft: 3 }, cost)).toBeLessThan(alone)
-    expect(length.choose(15, 0, step, { lanes: 4, msPerDraft: 0 }, cost)).toBeLessThan(alone)
-    expect(length.choose(15, 0, { rows: 8, tokens: 8 }, free, cost)).toBeLessThan(alone)
-    expect(length.choose(1, 0, step, free, cost)).toBe(1)
-    expect(length.choose(15, 0, step, free, new StepCost())).toBe(0)
+    expect(chosen(length, 15, 0, step, { lanes: 1, msPerDraft: 3 })).toBeLessThan(alone)
+    expect(chosen(length, 15, 0, step, { lanes: 4, msPerDraft: 0 })).toBeLessThan(alone)
+    expect(chosen(length, 15, 0, { rows: 8, tokens: 8 })).toBeLessThan(alone)
+    expect(chosen(length, 1)).toBe(1)
+    expect(chosen(length, 15, 0, step, free, new StepCost())).toBe(0)
   })
 })
 
@@ -104,11 +120,11 @@ describe('drafts of a chosen length', () => {
       }
       const length = new DraftLength()
       for (let at = 0; at < tokens; ) {
-        const drafts = length.choose(15, 0, { rows: 1, tokens: 1 }, free, cost)
+        const drafts = choose(length, 15, GRADES.model, { rows: 1, tokens: 1 }, free, cost)
         chosen += step(1 + drafts)
         const count = picked(at, drafts)
         for (let index = 0; index < count && (index === 0 || isRight[at + index - 1]); index++) {
-          length.observe(0, isRight[at + index]!)
+          length.observe(GRADES.model, isRight[at + index]!)
         }
         at += count
       }

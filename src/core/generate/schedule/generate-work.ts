@@ -45,8 +45,11 @@ export interface SequenceRequest {
    */
   readonly guide?: Sequence | undefined
   readonly sampler: TokenSampler
-  /** Drafts tokens that are verified in one step. The text is the same with and without it. Default: none. */
-  readonly drafter?: Drafter | undefined
+  /**
+   * Draft tokens that are verified in one step, those of one drafter at a time. The text is the same with and
+   * without them. Those whose drafts cost time come last. Default: none.
+   */
+  readonly drafters?: readonly Drafter[] | undefined
   /** Default `foreground`. */
   readonly priority?: Priority | undefined
   /** Maximum number of tokens to generate. Default: until the context is full. */
@@ -113,7 +116,7 @@ export class GenerateWork implements Work {
   #mark = 0
 
   constructor(request: SequenceRequest, settle: Settle<GenerateOutcome>, now: number) {
-    const { sequence, guide, drafter, maxTokens, stopTokens } = request
+    const { sequence, guide, drafters = [], maxTokens, stopTokens } = request
     this.#request = request
     this.#settle = settle
     this.#start = now
@@ -122,7 +125,7 @@ export class GenerateWork implements Work {
     this.lanes = this.#guide === undefined ? [this.#lane] : [this.#lane, this.#guide]
     this.priority = request.priority ?? 'foreground'
     this.signal = request.signal
-    this.#speculation = drafter && new Speculation(drafter, stopTokens)
+    this.#speculation = drafters.length > 0 ? new Speculation(drafters, stopTokens) : undefined
     this.drafts = this.#speculation?.ids ?? NO_DRAFTS
     this.#promptTokens = sequence.tokens.length
     this.#cachedTokens = sequence.cached

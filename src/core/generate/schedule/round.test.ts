@@ -136,7 +136,7 @@ test('the time spent on drafting is deducted from the chunk of prompts', async (
   let length = 0
   const drafter: Drafter = {
     msPerDraft: 3,
-    grade: 0,
+    gradeAt: () => 0,
     look(tokens) {
       length = tokens.length - prompt.length
       return 15
@@ -152,7 +152,7 @@ test('the time spent on drafting is deducted from the chunk of prompts', async (
     sequence: sequenceOf(prompt),
     sampler: greedy,
     maxTokens: 80,
-    drafter,
+    drafters: [drafter],
     onToken: () => void times.push(clock.ms),
   })
   await Promise.all([

@@ -3,7 +3,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { codeOf, engineOf, expected, greedy, promptOf, type Sizes, VOCAB } from '../testing/hash-engine.ts'
-import { type Drafter, Speculation } from './speculation.ts'
+import { type Drafter, GRADES, Speculation } from './speculation.ts'
 import { StepCost } from './step-cost.ts'
 
 /** Rows are cheap compared with a step, as if weights had to be read from memory. */
@@ -18,7 +18,7 @@ function prophet(
   let length = 0
   return {
     msPerDraft: 0,
-    grade: 0,
+    gradeAt: () => 0,
     look(tokens) {
       length = tokens.length - promptLength
       return 15
@@ -41,7 +41,7 @@ async function speculate(sizes: Sizes, isRight: (position: number) => boolean, c
     sequence,
     sampler: greedy,
     maxTokens: count,
-    drafter,
+    drafters: [drafter],
   })
   return { ...engine, sequence, timings }
 }
@@ -71,7 +71,9 @@ test('no drafter, whatever its accuracy, changes a token, neither alone nor with
           const guide = guided ? sequenceOf(promptOf(33, salt)) : undefined
           return { text, drafter, guide, sequence: sequenceOf(promptOf(length, salt)), maxTokens: count }
         })
-        await Promise.all(runs.map((run) => scheduler.generate({ ...run, sampler: greedy })))
+        await Promise.all(
+          runs.map((run) => scheduler.generate({ ...run, drafters: [run.drafter], sampler: greedy })),
+        )
         for (const { text, sequence, guide } of runs) {
           const start = sequence.tokens.length - text.length
           expect(sequence.tokens.slice(start)).toEqual(text)
@@ -137,7 +139,7 @@ test('a stop token ends the text even in the middle of correct drafts', async ()
   const { reason } = await scheduler.generate({
     sequence,
     sampler: greedy,
-    drafter: prophet(text, 9, () => true),
+    drafters: [prophet(text, 9, () => true)],
     stopTokens: new Set([stop]),
     onToken: (id) => void picked.push(id),
   })
@@ -156,7 +158,7 @@ test('a reader that is not ready gets no more tokens, whatever was drafted', asy
     sequence,
     sampler: greedy,
     maxTokens: 40,
-    drafter: prophet(text, 9, () => true),
+    drafters: [prophet(text, 9, () => true)],
     onToken: (id) => {
       picked.push(id)
       return picked.length % 7 === 0 ? new Promise<void>((resolve) => void opens.push(resolve)) : undefined
@@ -184,9 +186,9 @@ test('a sampler that throws in the middle of drafts leaves the state of the pick
     },
   }
   const drafter = prophet(text, 9, () => true)
-  expect(await codeOf(scheduler.generate({ sequence, sampler, drafter }))).toBe('Error: enough')
+  expect(await codeOf(scheduler.generate({ sequence, sampler, drafters: [drafter] }))).toBe('Error: enough')
   expect(sequence.tokens.slice(9)).toEqual(text.slice(0, 29))
-  await scheduler.generate({ sequence, sampler: greedy, maxTokens: 5, drafter })
+  await scheduler.generate({ sequence, sampler: greedy, maxTokens: 5, drafters: [drafter] })
   expect(sequence.tokens.slice(9)).toEqual(text.slice(0, 34))
 })
 
@@ -198,7 +200,12 @@ describe('recurrent state', () => {
     const { scheduler, cache, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 4 * 128 })
     const sequence = sequenceOf(promptOf(20))
     const drafter = prophet(text, 20, (position) => (position * 7) % 10 < skill)
-    const { timings } = await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 100 })
+    const { timings } = await scheduler.generate({
+      sequence,
+      sampler: greedy,
+      drafters: [drafter],
+      maxTokens: 100,
+    })
     expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 100))
     if (skill >= 8) expect(pool.steps.length).toBeLessThan(60)
     // The next turn finds its state, and no checkpoint of a draft is left behind.
@@ -212,7 +219,7 @@ describe('recurrent state', () => {
     const { scheduler, pool, sequenceOf } = engineOf({ ...RECURRENT, checkpointBytes: 100 })
     const sequence = sequenceOf(promptOf(20))
     const drafter = prophet(text, 20, () => true)
-    await scheduler.generate({ sequence, sampler: greedy, drafter, maxTokens: 50 })
+    await scheduler.generate({ sequence, sampler: greedy, drafters: [drafter], maxTokens: 50 })
     expect(sequence.tokens.slice(20)).toEqual(text.slice(0, 50))
     expect(pool.steps.length).toBe(50)
   })
@@ -223,7 +230,7 @@ test('if there is no memory for drafts, the text continues without them', async 
   const sequence = sequenceOf(promptOf(20))
   const text = expected(promptOf(20), 45)
   const drafter = prophet([...text, 1, 2, 3], 20, () => true)
-  const run = scheduler.generate({ sequence, sampler: greedy, drafter })
+  const run = scheduler.generate({ sequence, sampler: greedy, drafters: [drafter] })
   expect(await codeOf(run)).toBe('out-of-memory')
   // The block is full to its last position.
   expect(sequence.tokens.slice(20)).toEqual(text)
@@ -234,7 +241,7 @@ describe('the drafts of one generation', () => {
   cost.observe(1, 10)
   const drafter = (msPerDraft: number): Drafter => ({
     msPerDraft,
-    grade: 0,
+    gradeAt: () => 0,
     look: () => 15,
     draft(count, out) {
       out.fill(5, 0, count)
@@ -243,15 +250,57 @@ describe('the drafts of one generation', () => {
   })
   const step = { rows: 1, tokens: 1 }
 
+  test('are those of the drafter that promises most', () => {
+    const other = (grade: number, id: number): Drafter => ({
+      ...drafter(0),
+      gradeAt: () => grade,
+      draft(count, out) {
+        out.fill(id, 0, count)
+        return count
+      },
+    })
+    const sure = GRADES.lookup + 5
+    const drafters = [other(GRADES.expected, 7), other(sure, 8), other(GRADES.resumed, 9)]
+    const speculation = new Speculation(drafters, undefined)
+    expect(speculation.draft([1, 2, 3], 15, 1, step, cost)).toBeGreaterThan(1)
+    expect(speculation.ids[0]).toBe(8)
+    for (let round = 0; round < 40; round++) {
+      const drafted = speculation.draft([1, 2, 3], 15, 1, step, cost)
+      speculation.observe([1, 2, 3, 7], 1, drafted)
+    }
+    speculation.draft([1, 2, 3], 15, 1, step, cost)
+    expect(speculation.ids[0]).toBe(7)
+  })
+
+  test('that cost time are not made where free ones do as well', () => {
+    const free: Drafter = { ...drafter(0), gradeAt: () => GRADES.lookup + 5 }
+    let made = 0
+    const costly: Drafter = {
+      ...drafter(1),
+      gradeAt: () => GRADES.model,
+      draft(count, out) {
+        made++
+        out.fill(6, 0, count)
+        return count
+      },
+    }
+    const speculation = new Speculation([free, costly], undefined)
+    for (let round = 0; round < 100; round++) {
+      const drafted = speculation.draft([1, 2, 3], 15, 1, step, cost)
+      speculation.observe([1, 2, 3, 5], 1, drafted)
+    }
+    expect(made).toBe(0)
+  })
+
   test('stop at the first that would end the text', () => {
     const wanted = (stopTokens: ReadonlySet<number>) =>
-      new Speculation(drafter(0), stopTokens).draft([1, 2, 3], 15, 1, step, cost)
+      new Speculation([drafter(0)], stopTokens).draft([1, 2, 3], 15, 1, step, cost)
     expect(wanted(new Set([6]))).toBeGreaterThan(1)
     expect(wanted(new Set([5]))).toBe(1)
   })
 
   test('that never pay off are tried less and less often, until one is right', () => {
-    const speculation = new Speculation(drafter(1000), undefined)
+    const speculation = new Speculation([drafter(1000)], undefined)
     /** Tokens until the next draft, which succeeds or fails as specified. */
     const gap = (isRight: boolean): number => {
       for (let tokens = 1; ; tokens++) {

@@ -20,8 +20,9 @@ function pairOf({
 } = {}) {
   const large = engineOf(LARGE)
   const draft = engineOf({ ...SMALL, slabs, ...small })
+  const { msPerStep = 3, msPerRow = 0.1 } = small
   draft.pool.onRun = (rows) => {
-    large.clock.ms += 3 + rows * 0.1
+    large.clock.ms += msPerStep + rows * msPerRow
   }
   const { arena, plan, step, pool, activations } = draft
   const written = { records: 0 as Ptr, count: 0, activations }
@@ -37,7 +38,7 @@ async function generate(pair: ReturnType<typeof pairOf>, length: number, count: 
     sequence,
     sampler: greedy,
     maxTokens: count,
-    drafter: model.drafter(drafts),
+    drafters: [model.drafter(drafts)],
   })
   expect(sequence.tokens.slice(length)).toEqual(expected(promptOf(length), count))
   return { sequence, drafts, timings }
@@ -55,6 +56,15 @@ test('a draft model that is wrong is rarely used, and changes nothing', async ()
   const { timings } = await generate(pair, 30, 200)
   expect(timings.draftedTokens).toBeLessThan(20)
   expect(pair.large.clock.ms).toBeLessThan((50 + 30 + 199 * 51) * 1.05)
+})
+
+test('a draft model that is too slow to pay off does not read the prompt', async () => {
+  const pair = pairOf({ small: { msPerStep: 0, msPerRow: 40 } })
+  const { large, draft } = pair
+  await generate(pair, 400, 100)
+  const rows = draft.pool.steps.reduce((sum, count) => sum + count, 0)
+  expect(rows).toBeLessThan(60)
+  expect(large.pool.steps.length).toBeGreaterThan(90)
 })
 
 test('the draft model reads a long prompt in chunks, while tokens keep coming', async () => {
@@ -82,7 +92,7 @@ test('a second turn continues from the draft model’s state', async () => {
   expect(drafts.setTokens(next)).toBeGreaterThan(100)
   pair.draft.pool.steps.length = 0
   const drafter = pair.model.drafter(drafts)
-  await pair.large.scheduler.generate({ sequence, sampler: greedy, maxTokens: 20, drafter })
+  await pair.large.scheduler.generate({ sequence, sampler: greedy, maxTokens: 20, drafters: [drafter] })
   expect(sequence.tokens.slice(next.length)).toEqual(expected(next, 20))
   expect(Math.max(...pair.draft.pool.steps)).toBeLessThan(20)
   drafts.release()

@@ -3,7 +3,7 @@
 import { isHalfbyteError } from '../../base/errors.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
 import type { Sequence } from '../schedule/sequence.ts'
-import { type Drafter, MAX_DRAFTS } from '../schedule/speculation.ts'
+import { type Drafter, GRADES, MAX_DRAFTS } from '../schedule/speculation.ts'
 import { RowsView, type StepMachine } from '../schedule/step-buffer.ts'
 import { ChunkSize } from '../schedule/step-cost.ts'
 
@@ -28,6 +28,8 @@ export class DraftModel {
   /** Number of ids that are in both models. */
   readonly vocab: number
   #stepMs = 0
+  /** Milliseconds per row of the last step that read text. A step with one row takes at least as long. */
+  #rowMs = 0
 
   constructor(options: DraftModelOptions) {
     this.#options = { ...options, now: steadyClock(options.now) }
@@ -36,9 +38,12 @@ export class DraftModel {
     this.#chunk = new ChunkSize(options.plan.tokens)
   }
 
-  /** Milliseconds of a step with few rows; a placeholder before the first step. */
+  /**
+   * Milliseconds of a step with few rows; before the first such step, a lower bound. If even this is too long
+   * to pay off, the rest of the prompt is not read.
+   */
   get stepMs(): number {
-    return this.#stepMs || Number.MIN_VALUE
+    return this.#stepMs || this.#rowMs || Number.MIN_VALUE
   }
 
   /** Maximum rows of a step that reads text. */
@@ -65,7 +70,8 @@ export class DraftModel {
     state.advance(rows)
     const ms = now() - start
     this.#chunk.observe(rows, ms)
-    if (rows <= 2) this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
+    if (rows > 2) this.#rowMs = ms / rows
+    else this.#stepMs = this.#stepMs === 0 ? ms : this.#stepMs + WEIGHT * (ms - this.#stepMs)
     return largest(this.#logits.row(0), this.vocab)
   }
 
@@ -79,7 +85,6 @@ export class DraftModel {
 
 /** Always greedy: a draft is right if the sampler picks the same token. */
 class ModelDrafter implements Drafter {
-  readonly grade = 0
   readonly #model: DraftModel
   readonly #sequence: Sequence
   /** How many tokens at the start of the sequence are known to match the text. */
@@ -94,6 +99,10 @@ class ModelDrafter implements Drafter {
 
   get msPerDraft(): number {
     return this.#model.stepMs
+  }
+
+  gradeAt(): number {
+    return GRADES.model
   }
 
   // hot

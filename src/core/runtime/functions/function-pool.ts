@@ -3,7 +3,16 @@ import { reasonOf } from '../../base/errors.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
 import type { FunctionRequest } from './function-thread.ts'
-import { addFunctions, runAlone, runSteps, type StepList, type ThreadState } from './step-list.ts'
+import {
+  addFunctions,
+  closeRun,
+  MAX_WORKERS,
+  openRun,
+  runSteps,
+  STEP_STATE_WORDS,
+  type StepList,
+  type ThreadState,
+} from './step-list.ts'
 
 /** Needed because a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
@@ -19,19 +28,22 @@ export class FunctionPool {
   readonly threads: number
   readonly #state: ThreadState
   readonly #ports: ComputePort[] = []
+  #run = 0
   #death: string | undefined
   #ended = false
 
-  private constructor({ engine, sync, memory, stackTops }: FunctionPoolOptions) {
-    this.#state = { engine, sync, memory, functions: [] }
-    this.threads = stackTops.length + 1
+  private constructor({ engine, sync, gate, memory, stackTops }: FunctionPoolOptions) {
+    this.#state = { engine, sync, gate, memory, functions: [] }
+    this.threads = Math.min(stackTops.length, MAX_WORKERS) + 1
   }
 
   /** Rejects with `internal` if a worker cannot be started or does not answer in time. */
   static async start(options: FunctionPoolOptions): Promise<FunctionPool> {
     const pool = new FunctionPool(options)
     try {
-      await Promise.all(options.stackTops.map((_, index) => pool.#start(options, index)))
+      await Promise.all(
+        options.stackTops.slice(0, MAX_WORKERS).map((_, index) => pool.#start(options, index)),
+      )
       return pool
     } catch (error) {
       pool.dispose()
@@ -46,18 +58,24 @@ export class FunctionPool {
   }
 
   /**
-   * Runs the steps on all threads, or on the caller's if no step is shared; `lists` has one list per thread,
-   * the caller's first. Returns when they are done. Throws `internal` if a thread died; throws `disposed` after that and after `dispose`.
+   * Runs the steps on all threads, or only on the caller's; `lists` has one list per thread, the caller's
+   * first. Returns when they are done. Throws `internal` if a thread died; throws `disposed` after that and
+   * after `dispose`.
    */
-  run(lists: readonly StepList[]): void {
+  run(lists: readonly StepList[], isShared: boolean): void {
     this.#check()
-    if (runAlone(this.#state, lists[0]!)) return
-    const { claims, count } = lists[0]!
-    new Int32Array(this.#state.memory.buffer).fill(0, claims / 4, claims / 4 + count)
-    this.#post((index) => ({ type: 'steps', list: lists[index + 1]! }))
+    const { states, count } = lists[0]!
+    const words = new Int32Array(this.#state.memory.buffer)
+    words.fill(0, states / 4, states / 4 + STEP_STATE_WORDS * count)
+    if (isShared) {
+      const number = ++this.#run
+      openRun(this.#state, number)
+      this.#post((index) => ({ type: 'steps', run: { list: lists[index + 1]!, number } }))
+    }
     let done = false
     try {
-      done = runSteps(this.#state, lists[0]!, 0, this.threads)
+      done = runSteps(this.#state, lists[0]!, 0, isShared ? this.threads : 1)
+      if (isShared) done = closeRun(this.#state) && done
     } catch (cause) {
       this.#die(reasonOf(cause))
     }
@@ -89,7 +107,7 @@ export class FunctionPool {
   }
 
   async #start(
-    { module, memory, sync, stackTops, startWorker }: FunctionPoolOptions,
+    { module, memory, sync, gate, stackTops, startWorker }: FunctionPoolOptions,
     index: number,
   ): Promise<void> {
     const port = startWorker()
@@ -109,7 +127,7 @@ export class FunctionPool {
       const thread = index + 1
       const stackTop = stackTops[index]!
       const { threads } = this
-      port.postMessage({ type: 'functions', module, memory, stackTop, sync, thread, threads })
+      port.postMessage({ type: 'functions', module, memory, stackTop, sync, gate, thread, threads })
     }).finally(() => clearTimeout(timer))
   }
 }

@@ -2,7 +2,7 @@
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeReply } from '../compute-thread.ts'
 import { instantiateEngine } from '../module.ts'
-import { addFunctions, runSteps, type StepList, type ThreadState } from './step-list.ts'
+import { addFunctions, joinRun, type SharedRun, type ThreadState } from './step-list.ts'
 
 /** From a pool to a compute worker. `functions` comes first, and only once. */
 export type FunctionRequest =
@@ -13,13 +13,14 @@ export type FunctionRequest =
       /** End of this thread's stack, which grows downward. */
       readonly stackTop: number
       readonly sync: number
+      readonly gate: number
       readonly thread: number
       readonly threads: number
     }
   /** Functions of a network, called by their numbers from now on. */
   | { readonly type: 'code'; readonly code: WebAssembly.Module }
-  /** Takes part in one run. */
-  | { readonly type: 'steps'; readonly list: StepList }
+  /** Takes part in one run, unless it ends before the worker begins. */
+  | { readonly type: 'steps'; readonly run: SharedRun }
 
 export const isFunctionRequest = <Other extends { readonly type: string }>(
   request: Other | FunctionRequest,
@@ -32,16 +33,16 @@ export function functionThread(post: (reply: ComputeReply) => void): (request: F
   return (request) => {
     try {
       if (request.type === 'functions') {
-        const { module, memory, stackTop, sync, thread, threads } = request
+        const { module, memory, stackTop, sync, gate, thread, threads } = request
         const engine = instantiateEngine(module, memory)
         engine.__stack_pointer.value = stackTop
-        state = { engine, functions: [], sync, memory, thread, threads }
+        state = { engine, functions: [], sync, gate, memory, thread, threads }
         post({ type: 'ready' })
         return
       }
       if (state === undefined) throw new Error(`${request.type} came before functions`)
       if (request.type === 'code') addFunctions(state, request.code)
-      else runSteps(state, request.list, state.thread, state.threads)
+      else joinRun(state, request.run, state.thread, state.threads)
     } catch (error) {
       if (state !== undefined) state.engine.poison(state.sync)
       post({ type: 'failed', message: reasonOf(error) })

@@ -1,5 +1,6 @@
 // Companions. In: prompts and options on a toy model. Out: the sequences that run besides the reply's own.
 import { expect, test } from 'vitest'
+import type { Drafter } from '../../../core/generate/schedule/speculation.ts'
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import { toyModel } from '../../testing/toy-model.ts'
 import type { Prompt } from '../../wire/protocol.ts'
@@ -56,25 +57,27 @@ test('scale 1 does not open another sequence, whatever the negative prompt', () 
 
 test('drafts come from the text unless turned off, and from a draft model only if there is one', () => {
   const toy = toyModel()
-  const drafterOf = (
+  const draftersOf = (
     speculation?: 'off' | 'lookup' | 'draft',
     model = toy as Parameters<typeof openCompanions>[0],
-  ) => openCompanions(model, seenBy(model, TEXT), [1, 2], { speculation }).drafter
-  expect(drafterOf('off')).toBeUndefined()
-  expect(drafterOf()).toBeInstanceOf(LookupDrafter)
-  expect(() => drafterOf('draft')).toThrow(expect.objectContaining({ code: 'unsupported' }))
+  ) => openCompanions(model, seenBy(model, TEXT), [1, 2], { speculation }).drafters
+  expect(draftersOf('off')).toEqual([])
+  expect(draftersOf()).toEqual([expect.any(LookupDrafter)])
+  expect(() => draftersOf('draft')).toThrow(expect.objectContaining({ code: 'unsupported' }))
   const opened: (readonly number[])[] = []
   const second = toyModel()
+  const drafter: Drafter = { msPerDraft: 1, look: () => 1, gradeAt: () => 0, draft: () => 0 }
   const draft = {
     newSequence: second.newSequence,
     drafter(sequence: ReturnType<typeof second.newSequence>) {
       opened.push(sequence.tokens)
-      return new LookupDrafter()
+      return drafter
     },
   }
-  drafterOf(undefined, { ...toy, draft })
-  drafterOf('draft', { ...toy, draft })
-  drafterOf('lookup', { ...toy, draft })
+  // Repetitions cost nothing, so they are always looked up.
+  expect(draftersOf(undefined, { ...toy, draft })).toEqual([expect.any(LookupDrafter), drafter])
+  draftersOf('draft', { ...toy, draft })
+  draftersOf('lookup', { ...toy, draft })
   expect(opened).toEqual([
     [1, 2],
     [1, 2],

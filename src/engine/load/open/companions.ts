@@ -7,12 +7,13 @@ import { ExpectedDrafter } from '../../../core/generate/speculate/draft-expected
 import { LookupDrafter } from '../../../core/generate/speculate/draft-lookup.ts'
 import type { Message } from '../../types/conversation.ts'
 import type { DecodeOptions } from '../../types/reply.ts'
-import type { LoadedModel, SeenPrompt } from '../loaded-model.ts'
+import type { DraftSource, LoadedModel, SeenPrompt } from '../loaded-model.ts'
 
 /** Release this when the reply has ended. */
 export interface Companions {
   readonly guide: Sequence | undefined
-  readonly drafter: Drafter | undefined
+  /** For the scheduler; empty if nothing is drafted. */
+  readonly drafters: readonly Drafter[]
   release(): void
 }
 
@@ -40,9 +41,9 @@ export function openCompanions(
   }
   try {
     const guide = cfgScale === 1 ? undefined : open(model, guideIds(model, seen, ids, negativePrompt))
-    const found = openDrafter(model, speculation, (draft) => open(draft, ids))
-    const drafter = found && constraint ? new ExpectedDrafter(constraint, found) : found
-    return { guide, drafter, release }
+    const found = openDrafters(model, speculation, (draft) => open(draft, ids))
+    const isForced = found.length > 0 && constraint !== undefined
+    return { guide, drafters: isForced ? [new ExpectedDrafter(constraint), ...found] : found, release }
   } catch (error) {
     release()
     throw error
@@ -67,17 +68,17 @@ function guideIds(
   return encoded.length > 0 ? encoded : ids.slice(-1)
 }
 
-function openDrafter(
+function openDrafters(
   model: LoadedModel,
   speculation: DecodeOptions['speculation'],
   open: (from: Pick<LoadedModel, 'newSequence'>) => Sequence,
-): Drafter | undefined {
+): readonly Drafter[] {
   const { draft } = model
   switch (speculation ?? (draft === undefined ? 'lookup' : 'draft')) {
     case 'off':
-      return undefined
+      return []
     case 'lookup':
-      return new LookupDrafter()
+      return [new LookupDrafter()]
     case 'draft':
       if (draft === undefined) {
         throw new HalfbyteError(
@@ -85,13 +86,20 @@ function openDrafter(
           'speculation is draft but the engine has no draft model; load one with it, or choose lookup or off',
         )
       }
-      try {
-        return draft.drafter(open(draft))
-      } catch (error) {
-        // Without memory for the draft's state, the reply is slower, but still correct.
-        if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code))
-          return undefined
-        throw error
-      }
+      // What the text repeats need not be drafted by a model.
+      return [new LookupDrafter(), ...openModel(draft, open)]
+  }
+}
+
+/** Without memory for the draft model's state, the reply is slower, but still correct. */
+function openModel(
+  draft: DraftSource,
+  open: (from: Pick<LoadedModel, 'newSequence'>) => Sequence,
+): readonly Drafter[] {
+  try {
+    return [draft.drafter(open(draft))]
+  } catch (error) {
+    if (isHalfbyteError(error) && ['out-of-memory', 'context-overflow'].includes(error.code)) return []
+    throw error
   }
 }

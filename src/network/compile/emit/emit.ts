@@ -1,7 +1,7 @@
 // Emits a kernel as a function of a record's address and a range of rows, or of a product's panels.
 import { FunctionBody, type Local } from '../wasm/assembler.ts'
 import { addressOf, emitAddresses } from './addresses.ts'
-import { isTurning, type Kernel, QUAD_ROWS, RECORD, STREAM_WORDS, streamWord } from './kernel.ts'
+import { isTurning, type Kernel, QUAD_ROWS, RECORD, STREAM_WORDS, streamWord, type Target } from './kernel.ts'
 import { emitProduct } from './product.ts'
 import { QuadEmitter } from './quad-emitter.ts'
 import { RowEmitter } from './row-emitter.ts'
@@ -10,13 +10,13 @@ import { emitSelection } from './selection.ts'
 /** The parameters of every function: the record, the start of the range, and its end (exclusive). */
 export const PARAMETERS = 3
 
-/** `fuse`: whether to use fused multiply-add, an instruction of relaxed SIMD. */
-export function emitKernel(kernel: Kernel, fuse: boolean): FunctionBody {
+/** The encoded function. */
+export function emitKernel(kernel: Kernel, target: Target): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, fuse)
+  if (kernel.product !== undefined) emitProduct(code, kernel, kernel.product, target)
   else if (kernel.selection !== undefined) emitSelection(code, kernel, kernel.selection)
-  else emitRows(code, kernel, fuse)
-  return code
+  else emitRows(code, kernel, target.fuse)
+  return code.encoded()
 }
 
 function emitRows(code: FunctionBody, kernel: Kernel, fuse: boolean): void {

@@ -85,10 +85,24 @@ function emitOperation(
     code.tee(once).get(once)
   } else for (const each of of) emitTree(code, each, reads, fuse)
   const compared = COMPARED[op]
-  if (compared !== undefined) code.vector(compared).number(31).vector('i32x4.shr_u')
+  if (op === 'i.near') emitNear(code)
+  else if (compared !== undefined) code.vector(compared).number(31).vector('i32x4.shr_u')
   else if (DIRECT[op] !== undefined) code.vector(DIRECT[op])
   else if (isChecked(op)) CHECKED[op](code, reads.left!)
   else MATH[op]!(code, fuse)
+}
+
+/** Adding 1.5 * 2^23 leaves the nearest integer, ties to even, in the low bits of the sum. NaN becomes 0. */
+const NEAR = 1.5 * 2 ** 23
+const NEAR_BITS = 0x4b400000
+const NEAR_LIMIT = 2 ** 20
+
+function emitNear(code: FunctionBody): void {
+  const x = code.local('v128')
+  code.tee(x)
+  code.floats(NEAR_LIMIT).vector('f32x4.pmin').floats(-NEAR_LIMIT).vector('f32x4.pmax')
+  code.floats(NEAR).vector('f32x4.add').integers(NEAR_BITS).vector('i32x4.sub')
+  code.get(x).get(x).vector('f32x4.eq').vector('v128.and')
 }
 
 /** A comparison used as the condition need not be reduced to one bit: its mask selects directly. */

@@ -1,6 +1,6 @@
 // Kernels: what a group computes, independent of sizes, so that one function serves all sizes; and the
 // arguments that a step passes to it.
-import type { Reduction, Ref, Value } from '../loops/loops.ts'
+import type { CodeMatrix, Reduction, Ref, Value } from '../loops/loops.ts'
 import { isChecked, type Kind, type Tree } from '../loops/tree.ts'
 
 /**
@@ -13,6 +13,8 @@ export type Mode = 'vector' | 'uniform' | 'strided' | 'turned'
 export interface Stream {
   readonly mode: Mode
   readonly kind: Kind
+  /** Whether elements take one byte each. */
+  readonly isByte?: boolean | undefined
   /** The stream of indices that positions this one, one index per row. */
   readonly index?: number | undefined
 }
@@ -80,6 +82,11 @@ export interface ProductForm {
    * Whether each column has its own numbers in A, next to those of the other columns. Rows are then windows.
    */
   readonly isByColumn: boolean
+  /**
+   * Whether both sides are codes. A is read four codes at a time, which are a step of the sum. A panel of B
+   * begins with the eight numbers that the sums begin with.
+   */
+  readonly isCoded: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */
   readonly b: 'packed' | 'rows' | 'any'
 }
@@ -128,6 +135,8 @@ export interface ProductCall {
   readonly b: StreamPlace & { readonly k: number; readonly column: number }
   /** B as the loop reads it: [..., k, n]. */
   readonly matrix: Ref
+  /** How the sums of codes are made. */
+  readonly codes?: CodeMatrix | undefined
   /** Tables of rows and gaps, and the length of a run. */
   readonly windows?: WindowsCall | undefined
 }
@@ -191,7 +200,24 @@ export const TILE_ROWS = 6
  * Rows in a tile. A multiplication that is not fused with its addition needs a register for its result, and
  * six rows would need more than the 16 of most processors.
  */
-export const tileRows = (fuse: boolean): number => (fuse ? TILE_ROWS : 4)
+export const tileRows = ({ isCoded }: Pick<ProductForm, 'isCoded'>, { fuse, dot }: Target): number =>
+  (isCoded ? dot !== 'pairs' : fuse) ? TILE_ROWS : 4
+
+/** The instructions that functions may use. */
+export interface Target {
+  /** Fused multiply-add, an instruction of relaxed SIMD. */
+  readonly fuse: boolean
+  readonly dot: Dot
+}
+
+/**
+ * How four codes are multiplied by four others and summed. `unsigned`, `signed`: by the relaxed dot product,
+ * whose second operand has that sign on this machine. `pairs`: widened to 16 bits, two at a time.
+ */
+export type Dot = 'unsigned' | 'signed' | 'pairs'
+
+/** Codes of A and B that a step of a coded sum multiplies. */
+export const STEP_CODES = 4
 /** Blocks of rows are multiples of this, so that only the last tile of a product has fewer rows. */
 export const BLOCK_STEP = 12
 

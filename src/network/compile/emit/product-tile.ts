@@ -1,10 +1,13 @@
 // The multiplications of a tile: some rows of A by a panel of eight columns of B. Six rows have twelve sums,
 // which hide the latency of an addition; with two vectors of B and one of A they fit into 16 registers.
 import type { FunctionBody, Local } from '../wasm/assembler.ts'
-import { PANEL_BYTES, type PRODUCT_WORDS, type ProductForm, VECTOR } from './kernel.ts'
+import { PANEL_BYTES, type PRODUCT_WORDS, type ProductForm, type Target, VECTOR } from './kernel.ts'
 
 /** How many panels a single row is multiplied by at once. They fit into the tile. */
 export const PANELS_AT_ONCE = 4
+
+/** Turns a code from 0 to 255 into one from -128 to 127. */
+const SIGNS = 0x80808080 | 0
 
 /** The words of a product that its code reads at the beginning. */
 export type ProductFields = Readonly<Record<Exclude<keyof typeof PRODUCT_WORDS, 'a' | 'b' | 'aSteps'>, Local>>
@@ -26,13 +29,13 @@ interface TilePlace extends ProductFields {
 export class TileEmitter {
   readonly #code: FunctionBody
   readonly #form: ProductForm
-  readonly #fuse: boolean
+  readonly #target: Target
   readonly #at: TilePlace
 
-  constructor(code: FunctionBody, form: ProductForm, fuse: boolean, at: TilePlace) {
+  constructor(code: FunctionBody, form: ProductForm, target: Target, at: TilePlace) {
     this.#code = code
     this.#form = form
-    this.#fuse = fuse
+    this.#target = target
     this.#at = at
   }
 
@@ -42,9 +45,14 @@ export class TileEmitter {
     const { k, tile, run, gaps, from } = this.#at
     const sums = Array.from({ length: 2 * rows }, () => code.local('v128'))
     const b = code.local('i32')
-    for (const sum of sums) code.floats(0).set(sum)
+    for (const [index, sum] of sums.entries()) {
+      if (this.#form.isCoded) code.get(from).memory('v128.load', VECTOR * (index % 2))
+      else code.floats(0)
+      code.set(sum)
+    }
     const at = this.#rowsFrom(rows)
     code.get(from).set(b)
+    if (this.#form.isCoded) code.increase(b, PANEL_BYTES)
     if (this.#form.isWindowed) {
       const gap = code.local('i32')
       const left = code.local('i32')
@@ -111,7 +119,9 @@ export class TileEmitter {
   /** Adds a product to the sum. */
   #multiply(sum: Local, x: Local, numbers: Local): void {
     const code = this.#code
-    if (this.#fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
+    if (this.#form.isCoded)
+      code.get(numbers).get(x).get(sum).vector('i32x4.relaxed_dot_i8x16_i7x16_add_s').set(sum)
+    else if (this.#target.fuse) code.get(x).get(numbers).get(sum).vector('f32x4.relaxed_madd').set(sum)
     else code.get(sum).get(x).get(numbers).vector('f32x4.mul').vector('f32x4.add').set(sum)
   }
 
@@ -169,9 +179,13 @@ export class TileEmitter {
     )
   }
 
-  /** One k: multiplies each row's number by the panel's eight. */
+  /** One k: multiplies each row's number, or four codes, by the panel's eight. */
   #step(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
     const code = this.#code
+    if (this.#form.isCoded && this.#target.dot === 'pairs') {
+      this.#pairs(sums, at, b, step)
+      return
+    }
     const x = code.local('v128')
     const low = code.local('v128')
     const high = code.local('v128')
@@ -189,6 +203,8 @@ export class TileEmitter {
           .get(address)
           .memory('v128.load32_splat', 4 * step)
           .set(x)
+      if (this.#form.isCoded && this.#target.dot === 'signed')
+        code.get(x).integers(SIGNS).vector('v128.xor').set(x)
       for (const [half, numbers] of [low, high].entries()) {
         if (this.#form.isByColumn)
           code
@@ -196,6 +212,28 @@ export class TileEmitter {
             .memory('v128.load', VECTOR * half)
             .set(x)
         this.#multiply(sums[2 * row + half]!, x, numbers)
+      }
+    }
+  }
+
+  /** Four codes of each row, widened to 16 bits, two at a time. */
+  #pairs(sums: readonly Local[], at: readonly Local[], b: Local, step: number): void {
+    const code = this.#code
+    const x = code.local('v128')
+    for (const pair of [0, 1]) {
+      const numbers = [0, 1].map((half) => {
+        const local = code.local('v128')
+        const offset = PANEL_BYTES * step + VECTOR * pair + (VECTOR / 2) * half
+        code.get(b).memory('v128.load8x8_s', offset).set(local)
+        return local
+      })
+      for (const [row, address] of at.entries()) {
+        code.get(address).memory('v128.load16_splat', 4 * step + 2 * pair)
+        code.vector('i16x8.extend_low_i8x16_u').set(x)
+        for (const [half, local] of numbers.entries()) {
+          const sum = sums[2 * row + half]!
+          code.get(x).get(local).vector('i32x4.dot_i16x8_s').get(sum).vector('i32x4.add').set(sum)
+        }
       }
     }
   }

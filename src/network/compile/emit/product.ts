@@ -21,21 +21,22 @@ import {
   RECORD,
   STREAM_WORDS,
   streamWord,
+  type Target,
   tileRows,
   VECTOR,
 } from './kernel.ts'
 import { PANELS_AT_ONCE, type ProductFields, TileEmitter } from './product-tile.ts'
 import { RowEmitter } from './row-emitter.ts'
 
-export function emitProduct(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean): void {
-  new ProductEmitter(code, kernel, form, fuse).emit()
+export function emitProduct(code: FunctionBody, kernel: Kernel, form: ProductForm, target: Target): void {
+  new ProductEmitter(code, kernel, form, target).emit()
 }
 
 class ProductEmitter {
   readonly #code: FunctionBody
   readonly #kernel: Kernel
   readonly #form: ProductForm
-  readonly #fuse: boolean
+  readonly #target: Target
   readonly #record: Local
   readonly #fields: ProductFields
   readonly #multiply: TileEmitter
@@ -49,11 +50,11 @@ class ProductEmitter {
   /** How many of the unit's rows are left. */
   readonly #left: Local
 
-  constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, fuse: boolean) {
+  constructor(code: FunctionBody, kernel: Kernel, form: ProductForm, target: Target) {
     this.#code = code
     this.#kernel = kernel
     this.#form = form
-    this.#fuse = fuse
+    this.#target = target
     this.#record = code.parameter(0)
     const field = (name: keyof typeof PRODUCT_WORDS): Local => {
       const local = code.local('i32')
@@ -83,7 +84,7 @@ class ProductEmitter {
     this.#panel = code.local('i32')
     this.#columns = code.local('i32')
     this.#left = code.local('i32')
-    this.#multiply = new TileEmitter(code, form, fuse, {
+    this.#multiply = new TileEmitter(code, form, target, {
       ...this.#fields,
       a: this.#a,
       entry: this.#entry,
@@ -97,7 +98,7 @@ class ProductEmitter {
     const kernel = this.#kernel
     const unit = code.parameter(1)
     const last = code.parameter(2)
-    const rows = new RowEmitter(code, kernel, this.#record, this.#fuse)
+    const rows = new RowEmitter(code, kernel, this.#record, this.#target.fuse)
     const panels = code.local('i32')
     const batch = code.local('i32')
     const column = code.local('i32')
@@ -139,7 +140,7 @@ class ProductEmitter {
         code.get(this.#a).get(column).number(2).plain('i32.shl').plain('i32.add').set(this.#a)
       const count = code.local('i32')
       code.number(1).set(count)
-      if (this.#form.b === 'packed' && !this.#form.isWindowed)
+      if (this.#form.b === 'packed' && !this.#form.isWindowed && !this.#form.isCoded)
         this.#several({ rows, starts, unit, last, column }, count)
       code.get(count).number(1).plain('i32.eq')
       code.when(() => this.#tiles(rows, starts))
@@ -232,8 +233,10 @@ class ProductEmitter {
     const code = this.#code
     const { k, bK, bColumn, panel } = this.#fields
     if (this.#form.b === 'packed') {
-      // A matrix's panels are contiguous, each 8 k numbers long.
-      code.get(this.#b).get(column).get(k).plain('i32.mul').number(2).plain('i32.shl')
+      // A matrix's panels are contiguous, each 8 k numbers long. A panel of codes begins with eight more.
+      code.get(this.#b).get(column).get(k)
+      if (this.#form.isCoded) code.number(1).plain('i32.add')
+      code.plain('i32.mul').number(2).plain('i32.shl')
       code.plain('i32.add').set(this.#panel)
       return
     }
@@ -282,7 +285,7 @@ class ProductEmitter {
     const row = code.local('i32')
     const isSingle = code.local('i32')
     code.get(this.#columns).number(2).plain('i32.shl').set(bytes)
-    const tallest = tileRows(this.#fuse)
+    const tallest = tileRows(this.#form, this.#target)
     code.loop(() => {
       this.#least(count, () => code.get(left), tallest)
       code.get(left).number(1).plain('i32.eq').tee(isSingle)

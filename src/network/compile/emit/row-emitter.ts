@@ -114,7 +114,8 @@ export class RowEmitter {
       if (!isRow) continue
       code.get(this.row(stream))
       this.#source(source, new Map(), { pass: kernel.passes, isSingle: true, offset: 0 })
-      code.storeLane(0)
+      if (kernel.streams[stream]!.isByte === true) code.extractLane(0).store8()
+      else code.storeLane(0)
     }
     this.#noteLeft()
   }
@@ -140,11 +141,10 @@ export class RowEmitter {
 
   /** Moves gathered streams to their rows, and reads the values that are the same in the whole row. */
   #begin(): void {
-    const code = this.#code
     for (const [stream, { index }] of this.#kernel.streams.entries())
       if (index !== undefined) this.#move(stream, index)
-    for (const { held, row } of this.#streams)
-      if (held !== undefined) code.get(row).memory('v128.load32_splat').set(held)
+    for (const [stream, { held, row }] of this.#streams.entries())
+      if (held !== undefined) this.#first(stream, row).set(held)
   }
 
   #toStart(): void {
@@ -356,39 +356,77 @@ export class RowEmitter {
 
   #read(stream: number, { isSingle, offset }: Place): void {
     const code = this.#code
-    const { row, next, step, held } = this.#streams[stream]!
+    const { next, step, held } = this.#streams[stream]!
     if (held !== undefined) {
       code.get(held)
       return
     }
+    const isByte = this.#kernel.streams[stream]!.isByte === true
     if (next === undefined) {
-      code.get(row).get(this.#at).plain('i32.add')
-      code.memory(isSingle ? 'v128.load32_splat' : 'v128.load', offset)
+      this.#address(stream)
+      if (isByte) emitByteLoad(code, isSingle, offset / ELEMENT)
+      else code.memory(isSingle ? 'v128.load32_splat' : 'v128.load', offset)
       return
     }
     const advance = () => code.get(next).get(step!).plain('i32.add').set(next)
     const made = code.local('v128')
-    code.get(next).memory('v128.load32_splat').set(made)
+    this.#first(stream, next).set(made)
     advance()
     for (let lane = 1; lane < 4 && !isSingle; lane++) {
-      code.get(next).get(made).loadLane(lane).set(made)
+      if (isByte) code.get(made).get(next).load8().integerLane(lane).set(made)
+      else code.get(next).get(made).loadLane(lane).set(made)
       advance()
     }
     code.get(made)
   }
 
+  /** Leaves the element at an address of the stream on the stack, in all lanes. */
+  #first(stream: number, address: Local): FunctionBody {
+    const code = this.#code.get(address)
+    if (this.#kernel.streams[stream]!.isByte !== true) return code.memory('v128.load32_splat')
+    return code.load8().vector('i32x4.splat')
+  }
+
+  /** Leaves the address of the current element of a stream along the row on the stack. */
+  #address(stream: number): void {
+    const code = this.#code.get(this.row(stream)).get(this.#at)
+    if (this.#kernel.streams[stream]!.isByte === true) code.number(2).plain('i32.shr_s')
+    code.plain('i32.add')
+  }
+
   #write(stream: number, value: Local, { isSingle, offset }: Place): void {
     const code = this.#code
-    const { row, next, step } = this.#streams[stream]!
+    const { next, step } = this.#streams[stream]!
+    const isByte = this.#kernel.streams[stream]!.isByte === true
     if (next !== undefined) {
       for (let lane = 0; lane < (isSingle ? 1 : 4); lane++) {
-        code.get(next).get(value).storeLane(lane)
+        code.get(next).get(value)
+        if (isByte) code.extractLane(lane).store8()
+        else code.storeLane(lane)
         code.get(next).get(step!).plain('i32.add').set(next)
       }
       return
     }
-    code.get(row).get(this.#at).plain('i32.add').get(value)
-    if (isSingle) code.storeLane(0, offset)
+    this.#address(stream)
+    code.get(value)
+    if (isByte && isSingle) code.extractLane(0).store8(offset / ELEMENT)
+    else if (isByte) {
+      const narrow = code.local('v128')
+      code.get(value).vector('i16x8.narrow_i32x4_s').tee(narrow)
+      code
+        .get(narrow)
+        .vector('i8x16.narrow_i16x8_u')
+        .storeLane(0, offset / ELEMENT)
+    } else if (isSingle) code.storeLane(0, offset)
     else code.memory('v128.store', offset)
+  }
+}
+
+/** Four bytes, or one, as integers. */
+function emitByteLoad(code: FunctionBody, isSingle: boolean, offset: number): void {
+  if (isSingle) code.load8(offset).vector('i32x4.splat')
+  else {
+    code.memory('v128.load32_zero', offset).vector('i16x8.extend_low_i8x16_u')
+    code.vector('i32x4.extend_low_i16x8_u')
   }
 }

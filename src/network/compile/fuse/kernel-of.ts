@@ -85,7 +85,7 @@ class KernelMaker {
         value: undefined,
         offset: 0,
         steps: this.#dims.map(() => 0),
-        kind: 'f32',
+        kind: product.out.kind,
         scratch: 0,
       })
       this.#made.set(product.out, { stream: 0 })
@@ -135,7 +135,7 @@ class KernelMaker {
     const isPlain = this.#cells.every((cell) => 'tree' in cell && !cell.isRow && !isChecked(cell.tree))
     const cost = this.#costs.reduce((sum, each) => sum + each, 0)
     if (!isPlain || cost > MAX_TURNED || this.#isSingle || (dims.at(-2) ?? 0) < QUAD_ROWS) return undefined
-    const isApart = places.some(({ index }) => index !== undefined)
+    const isApart = places.some(({ index }, at) => index !== undefined || modes[at]!.isByte === true)
     const written = new Set(this.#stores.map(({ stream }) => stream))
     const fits = modes.every(({ mode }, at) => {
       if (mode === 'strided') return places[at]!.steps.at(-1) === 1
@@ -376,8 +376,9 @@ const placeOf = ({ value, offset, index, scratch }: StreamDraft, steps: readonly
   index: index && { step: index.step, size: index.size },
 })
 
-const streamOf = ({ kind, index }: StreamDraft, inner: number, isTile: boolean): Stream => ({
+const streamOf = ({ value, kind, index }: StreamDraft, inner: number, isTile: boolean): Stream => ({
   mode: inner === 1 || isTile ? 'vector' : inner === 0 ? 'uniform' : 'strided',
   kind,
+  ...(value?.isByte === true && { isByte: true }),
   index: index?.stream,
 })

@@ -10,14 +10,15 @@ import {
   TILE_ROWS,
   type Walk,
 } from '../emit/kernel.ts'
-import { isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'
+import { elementBytes, isConstant, type ProductLoop, type Ref } from '../loops/loops.ts'
 
-export function productForm({ args: [a, b], windows }: ProductLoop, packs: boolean): ProductForm {
-  const isPacked = packs && isConstant(b.value)
+export function productForm({ args: [a, b], windows, codes }: ProductLoop, packs: boolean): ProductForm {
+  const isPacked = (packs || codes !== undefined) && isConstant(b.value)
   return {
     isUnit: a.view.strides.at(-1) === 1,
     isWindowed: windows !== undefined,
     isByColumn: windows?.isByColumn === true,
+    isCoded: codes !== undefined,
     b: isPacked ? 'packed' : b.view.strides.at(-1) === 1 ? 'rows' : 'any',
   }
 }
@@ -47,6 +48,7 @@ export function productCall(loop: ProductLoop, { b: form }: ProductForm): Produc
   const {
     args: [a, b],
     windows,
+    codes,
   } = loop
   const { rowAxes, sumAxes } = windows ?? { rowAxes: 1, sumAxes: 1 }
   const { dims, strides } = a.view
@@ -58,7 +60,7 @@ export function productCall(loop: ProductLoop, { b: form }: ProductForm): Produc
     m,
     n,
     k,
-    rows: unitRows(m, 4 * (windows?.isByColumn ? n : k), form === 'packed'),
+    rows: unitRows(m, elementBytes(a.value) * (windows?.isByColumn ? n : k), form === 'packed'),
     a: {
       ...at(a),
       steps: strides.slice(0, -rowAxes - sumAxes),
@@ -73,6 +75,7 @@ export function productCall(loop: ProductLoop, { b: form }: ProductForm): Produc
       column: b.view.strides.at(-1)!,
     },
     matrix: b,
+    codes,
     windows: windows && { rows: at(windows.rows), gaps: at(windows.gaps), run: windows.run },
   }
 }

@@ -17,6 +17,8 @@ export interface Value {
   /** Its name in the graph, or the name of the node that needs it. */
   readonly name: string
   readonly kind: Kind
+  /** Whether its elements, integers from 0 to 255, take a byte each. Otherwise they take four. */
+  readonly isByte?: boolean | undefined
   readonly dims: readonly number[]
   /** Data from the caller or the file; absent if loops compute the value. */
   readonly given?: { readonly input: string } | GivenConstant | undefined
@@ -138,8 +140,29 @@ export interface ProductLoop extends LoopBase {
   readonly loop: 'product'
   readonly args: readonly [a: Ref, b: Ref]
   readonly at: View
+  /** Set if A and B are 8-bit codes, whose sums are integers. */
+  readonly codes?: CodeMatrix | undefined
   /** Set if A's rows are windows; A's last axes are then the row axes followed by the summed axes. */
   readonly windows?: Windows | undefined
+}
+
+/**
+ * Constant filters as codes, [count, channels of a group, ...taps], and what their sums begin with. The zero
+ * point is 0 of i8 codes, and 128 of u8 ones.
+ */
+export interface CodeMatrix {
+  /** The zero point of A's codes, as they are stored. */
+  readonly zero: number
+  /**
+   * A constant, [count], that is added to the sums, divided by one scale for all or by one for each, and
+   * rounded.
+   */
+  readonly bias?: { readonly constant: string; readonly scale: readonly number[] } | undefined
+  readonly group: number
+  /** The summed axes in the order of A: 0 is the channels. */
+  readonly order: readonly number[]
+  /** How many channels A has in a group. Those beyond the filters' own count nothing. */
+  readonly channels: number
 }
 
 /** Rows that strides cannot describe, because each consists of several runs of adjacent numbers. */
@@ -273,7 +296,10 @@ export function stepsOf(loop: Loop): number {
 
 export const refTo = (value: Value): Ref => ({ value, view: whole(value.dims) })
 export const dimsOf = ({ view }: Ref): readonly number[] => view.dims
-export const bytesOf = ({ dims }: Pick<Value, 'dims'>): number => 4 * countOf(dims)
+/** The size of an element in memory. */
+export const elementBytes = ({ isByte }: Pick<Value, 'isByte'>): number => (isByte === true ? 1 : 4)
+export const bytesOf = (value: Pick<Value, 'dims' | 'isByte'>): number =>
+  elementBytes(value) * countOf(value.dims)
 /** The reference with its axes in a different order. */
 export const turnedRef = (ref: Ref, perm: readonly number[]): Ref => ({
   ...ref,

@@ -1,6 +1,6 @@
 // Trees: how an element of a value is computed from elements of other values.
 
-/** How elements are stored: four bytes each. Integers of every width, and booleans (1, 0), are i32. */
+/** How elements are computed: four bytes each. Integers of every width, and booleans (1, 0), are i32. */
 export type Kind = 'f32' | 'i32'
 
 /** One instruction on f32, or on i32 if the name begins with `i.`; comparisons give i32. */
@@ -29,6 +29,8 @@ export type Instruction =
   | 'le'
   | 'to f32'
   | 'to i32'
+  /** The nearest integer to an f32, limited to 2^20 on either side; 0 for NaN. */
+  | 'i.near'
   | 'i.add'
   | 'i.sub'
   | 'i.mul'

@@ -1,6 +1,6 @@
 // Handlers of quantised operators. Constant codes become floats, or matrices for the engine's kernels, as
-// they are loaded. Only these kernels round activations: in the graph, the activations' codes are the floats
-// themselves, with scale 1 and zero point 0.
+// they are loaded. Only these kernels round activations: the codes of DynamicQuantizeLinear are the floats
+// themselves, with scale 1 and zero point 0. Convolutions of codes with constant scales are sums of integers.
 import { axisOf } from '../../onnx/ir/broadcast.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { hasInput, readersOf } from '../../onnx/ir/graph.ts'
@@ -8,16 +8,25 @@ import { intOf, unclaimed, unfit } from '../../onnx/ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { formOf, perElement } from '../../onnx/operators/contrib/products.ts'
 import { limitsOf } from '../../onnx/operators/quantise.ts'
+import { roundEven } from '../../onnx/operators/unary.ts'
 import { type Codes, dimsOf, type Ref, SIGNED_MIDDLE } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub } from '../loops/tree.ts'
 import { sliced, transposed } from '../loops/view.ts'
+import {
+  areBytes,
+  asFloat,
+  codeSums,
+  limitedSums,
+  perChannel,
+  storedOffset,
+} from './convolutions/code-windows.ts'
 import { convolve } from './convolutions/windows.ts'
 import { meetOwnScale } from './dynamic-codes.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { gatherAlong } from './indices.ts'
 import { reshape } from './lowering/layouts.ts'
-import { map } from './lowering/loops.ts'
-import type { Lowering } from './lowering/lowering.ts'
+import { map, mapToBytes } from './lowering/loops.ts'
+import type { CodeSums, Lowering } from './lowering/lowering.ts'
 import { operand } from './lowering/operands.ts'
 import { productOf } from './products.ts'
 
@@ -41,8 +50,9 @@ const dequantize: Handler = (lowering, node) => {
     const [size = 1, offset = 0] = [codes.scale[0], codes.zero[0]]
     if (scale.length > 1) throw unclaimed(node, 'computed codes with several scales are not compiled')
     const x = lowering.values.ref(node, name)
+    const stored = x.value.isByte === true ? storedOffset(lowering.values.dtype(node, name)) : 0
     const float = x.value.kind === 'f32' ? arg(0) : apply('to f32', arg(0, 'i32'))
-    const tree = mul(sub(float, number(offset)), number(size))
+    const tree = mul(sub(float, number(offset + stored)), number(size))
     lowering.values.name(node.outputs[0]!, map(lowering, node, [x], tree, node.outputs[0]!))
     return
   }
@@ -61,21 +71,98 @@ const quantize: Handler = (lowering, node) => {
   if (intOf(node, 'block_size', 0) !== 0) throw unclaimed(node, 'scales per block are not compiled')
   if (intOf(node, 'precision', 0) !== 0) throw unclaimed(node, 'an explicit precision is not compiled')
   const [low, high] = limitsOf(lowering.values.dtype(node, name))
+  if (quantizeSums(lowering, node, [low, high])) return
   const rank = dimsOf(x).length
   const after = countOf(dimsOf(scale)) === 1 ? 0 : rank - 1 - axisOf(node, intOf(node, 'axis', 1), rank)
   const along = (ref: Ref): Ref =>
     reshape(lowering, node, ref, [countOf(dimsOf(ref)), ...Array.from({ length: after }, () => 1)])
   const args = [x, along(scale)]
-  // Larger than any code, whatever the zero point, and small enough for the sum to fit into i32.
-  const limit = number(2 ** 20)
-  const rounded = apply('nearest', div(arg(0), arg(1)))
-  const code = apply('to i32', apply('max', apply('neg', limit), apply('min', limit, rounded)))
+  const code = apply('i.near', div(arg(0), arg(1)))
   const zero = hasInput(node, 2)
     ? arg(args.push(along(lowering.values.ref(node, node.inputs[2]!))) - 1, 'i32')
     : undefined
   const shifted = zero === undefined ? code : apply('i.add', code, zero)
   const tree = apply('i.max', number(low, 'i32'), apply('i.min', number(high, 'i32'), shifted))
+  const dtype = lowering.values.dtype(node, name)
+  if (areBytes(lowering.graph, name, dtype)) {
+    const bytes = apply('i.add', tree, number(storedOffset(dtype), 'i32'))
+    const made = mapToBytes(lowering, node, args, storedOffset(dtype) === 0 ? tree : bytes, name)
+    lowering.values.name(name, reshape(lowering, node, made, dimsOf(x)))
+    return
+  }
   lowering.values.name(name, reshape(lowering, node, map(lowering, node, args, tree, name), dimsOf(x)))
+}
+
+/**
+ * Quantises the sums of a convolution of codes, if that is what the input is, with one rounding instead of
+ * two, as ONNX Runtime does.
+ */
+function quantizeSums(lowering: Lowering, node: Node, [low, high]: readonly [number, number]): boolean {
+  const [from = '', scaleName = '', zeroName = ''] = node.inputs
+  const [name = ''] = node.outputs
+  const found = limitedSums(lowering, from)
+  const scale = lowering.values.known(scaleName)
+  const zero = hasInput(node, 2) ? lowering.values.known(zeroName) : tensorOf('u8', [], [0])
+  if (found === undefined || scale?.data.length !== 1 || zero?.data.length !== 1) return false
+  const [size] = numbersOf(scale) as [number]
+  const [middle] = numbersOf(zero) as [number]
+  const code = (value: number): number =>
+    Number.isFinite(value) ? roundEven(Math.fround(value / size)) + middle : value
+  const lowest = Math.max(low, Math.min(high, code(found.low)))
+  const highest = Math.min(high, Math.max(lowest, code(found.high)))
+  requantize(lowering, node, name, { ...found.sums, size, zero: middle, low: lowest, high: highest })
+  return true
+}
+
+interface Requantisation extends CodeSums {
+  /** The scale and the zero point of the codes, and their limits. */
+  readonly size: number
+  readonly zero: number
+  readonly low: number
+  readonly high: number
+}
+
+/** Names the sums, multiplied by the quotient of the scales and rounded, as codes. */
+function requantize(
+  lowering: Lowering,
+  node: Node,
+  name: string,
+  { ref, scale, size, zero, low, high }: Requantisation,
+): void {
+  const dtype = lowering.values.dtype(node, name)
+  const isByte = areBytes(lowering.graph, name, dtype)
+  const offset = isByte ? storedOffset(dtype) : 0
+  const factors = scale.map((each) => Math.fround(each / size))
+  const args = [ref, perChannel(lowering, factors, dimsOf(ref).length)]
+  const near = apply('i.near', mul(asFloat(ref), arg(1)))
+  const code = apply('i.add', near, number(zero + offset, 'i32'))
+  const limited = apply('i.min', number(high + offset, 'i32'), code)
+  const tree = apply('i.max', number(low + offset, 'i32'), limited)
+  lowering.values.name(name, (isByte ? mapToBytes : map)(lowering, node, args, tree, name))
+}
+
+/** A convolution of codes whose sums are rounded to codes. */
+const qLinearConv: Handler = (lowering, node) => {
+  const { values } = lowering
+  const [x = '', , , filters = ''] = node.inputs
+  const numbers = (index: number) => constantOf(lowering, node, index, [])
+  const [xScale, xZero, ySize, yZero] = [1, 2, 6, 7].map((index) => numbers(index)[0]!) as [
+    number,
+    number,
+    number,
+    number,
+  ]
+  const scale = numbers(4).map((each) => Math.fround(xScale * each))
+  const bias = hasInput(node, 8) ? { constant: node.inputs[8]!, scale: [1] } : undefined
+  const ref = codeSums(lowering, node, {
+    x: { codes: x, scale: xScale, zero: xZero },
+    filters: { codes: filters, zero: numbers(5) },
+    bias,
+  })
+  if (ref === undefined) throw unclaimed(node, 'its filters, groups or zero points are not compiled')
+  const [name = ''] = node.outputs
+  const [low, high] = limitsOf(values.dtype(node, name))
+  requantize(lowering, node, name, { ref, scale, size: ySize, zero: yZero, low, high })
 }
 
 /** Outputs x, 1 and 0, so that a product that reads the three multiplies x itself. */
@@ -245,6 +332,7 @@ export const CODE_HANDLERS = {
   QuantizeLinear: quantize,
   DynamicQuantizeLinear: dynamicQuantize,
   ConvInteger: convInteger,
+  QLinearConv: qLinearConv,
   MatMulInteger: matMulInteger,
   'com.microsoft:DynamicQuantizeMatMul': dynamicQuantizeMatMul,
   'com.microsoft:MatMulIntegerToFloat': matMulIntegerToFloat,

@@ -6,13 +6,14 @@ import { type Graph, type Node, readersOf, type Type } from '../../onnx/ir/graph
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { type LoopOperator, operatorName, rowOf } from '../../onnx/operator-table.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
-import { isAll, type LoopList } from '../loops/loops.ts'
+import { isAll, type Loop, type LoopList, type Value } from '../loops/loops.ts'
+import { isChecked } from '../loops/tree.ts'
 import { ATTENTION_HANDLERS } from './attention/attention.ts'
 import { GROUP_HANDLERS } from './attention/group-attention.ts'
 import { ROTARY_HANDLERS } from './attention/rotary.ts'
 import { CODE_HANDLERS } from './codes.ts'
+import { CONV_HANDLERS } from './convolutions/conv.ts'
 import { TRANSPOSED_HANDLERS } from './convolutions/transposed-windows.ts'
-import { CONV_HANDLERS } from './convolutions/windows.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
 import { elementwise } from './elementwise.ts'
 import type { Handler } from './handler.ts'
@@ -62,13 +63,28 @@ function loopListOf(lowering: Lowering): LoopList {
     return { name, ref: isOwn ? ref : moved(lowering, node, ref), dtype: lowering.values.dtype(node, name) }
   })
   return {
-    loops: lowering.loops,
+    loops: readLoops(lowering.loops, new Set(outputs.map(({ ref }) => ref.value))),
     inputs: lowering.values.inputs,
     outputs,
     made: lowering.values.made,
     viewBytes: lowering.views.bytes,
     viewNodes: lowering.views.nodes,
   }
+}
+
+/**
+ * Leaves out loops over elements whose values nothing reads, such as the floats of codes that are read as
+ * codes.
+ */
+function readLoops(loops: readonly Loop[], read: Set<Value>): readonly Loop[] {
+  return loops
+    .toReversed()
+    .filter((loop) => {
+      const isNeeded = loop.loop !== 'map' || isChecked(loop.tree) || read.has(loop.out)
+      if (isNeeded) for (const { value } of loop.args) read.add(value)
+      return isNeeded
+    })
+    .reverse()
 }
 
 /**

@@ -12,21 +12,34 @@ import {
 } from '../emit/kernel.ts'
 import { type Group, growGroups } from '../fuse/groups.ts'
 import { kernelOf } from '../fuse/kernel-of.ts'
-import { bytesOf, isConstant, isKernelLoop, type LoopList, stepsOf, type Value } from '../loops/loops.ts'
+import {
+  bytesOf,
+  elementBytes,
+  isConstant,
+  isKernelLoop,
+  type LoopList,
+  stepsOf,
+  type Value,
+} from '../loops/loops.ts'
 import type { Tree } from '../loops/tree.ts'
 import type { LeftOut } from '../stages.ts'
 import { checkCall, checkKernel } from './check.ts'
 import { emitted, type Step } from './step.ts'
 
-export interface Program {
-  readonly lowered: LoopList
-  /** The loops of each step. */
-  readonly groups: readonly Group[]
+/** Everything that a run needs of a program. */
+export interface RunnableProgram {
+  readonly lowered: Pick<LoopList, 'inputs' | 'outputs'>
   readonly steps: readonly Step[]
   /** Byte offsets in the arena. Constants are not in it. */
   readonly places: ReadonlyMap<Value, number>
   readonly arenaBytes: number
   readonly scratchBytes: number
+}
+
+export interface Program extends RunnableProgram {
+  readonly lowered: LoopList
+  /** The loops of each step. */
+  readonly groups: readonly Group[]
 }
 
 /** The last vector of a row may read past the end of the row. */
@@ -85,7 +98,7 @@ const copiedOut = ({ outputs }: LoopList): number =>
   outputs.reduce((sum, { ref, dtype }) => sum + (isBig(dtype) ? 2 : 1) * bytesOf(ref.value), 0)
 
 /** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
-function keyOf(kernel: Kernel): string {
+export function keyOf(kernel: Kernel): string {
   const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
   return JSON.stringify(kernel) + special.join(' ')
 }
@@ -185,6 +198,7 @@ function sharedPlaces(
         if (other === undefined || other === value || taken.has(other) || isOutput.has(other)) return false
         const span = spans.get(other)
         if (span === undefined || span.to !== at || bytesOf(other) !== bytesOf(value)) return false
+        if (elementBytes(other) !== elementBytes(value)) return false
         if (other === placedIn(product?.a ?? from) && product !== undefined) return false
         if (product !== undefined && other === placedIn(product.b)) return false
         return (

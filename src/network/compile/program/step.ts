@@ -12,7 +12,7 @@ interface StepBase {
 }
 
 /** A step that runs an emitted function. */
-interface EmittedStep extends StepBase {
+export interface EmittedStep extends StepBase {
   readonly call: KernelCall
   /** Equal for steps that share a function. */
   readonly key: string

@@ -7,6 +7,8 @@ export interface Coded {
   /** The code minus its zero point. */
   code(at: number): number
   scale(at: number): number
+  /** All elements as floats. */
+  floats(): Float32Array
 }
 
 /** Codes with a single scale and zero point, or with one of each per index of an axis. */
@@ -18,6 +20,19 @@ export function codedBy({ dims, data }: Tensor, { axis, scale, zero }: Codes): C
   return {
     code: (at) => Number(data[at]) - of(zero, at),
     scale: (at) => of(scale, at),
+    floats() {
+      // A run has one scale and one zero point. Reading both for each element would take ten times as long.
+      const isOne = scale.length === 1 && zero.length === 1
+      const run = isOne ? data.length : step
+      const made = new Float32Array(data.length)
+      for (let start = 0; start < data.length; start += run) {
+        const middle = of(zero, start)
+        const factor = of(scale, start)
+        const end = Math.min(start + run, data.length)
+        for (let at = start; at < end; at++) made[at] = (Number(data[at]) - middle) * factor
+      }
+      return made
+    },
   }
 }
 
@@ -40,14 +55,27 @@ export function codedInBlocks(
     return isHalf ? nibble(zeros.data, at) : Number(zeros.data[at])
   }
   const placeOf = (at: number) => ({ row: Math.floor(at / k), each: Math.floor((at % k) / block) })
+  const code = (at: number): number => (isHalf ? nibble(data, at) : Number(data[at]))
   return {
     code: (at) => {
       const { row, each } = placeOf(at)
-      return (isHalf ? nibble(data, at) : Number(data[at])) - zero(row, each)
+      return code(at) - zero(row, each)
     },
     scale: (at) => {
       const { row, each } = placeOf(at)
       return Number(scales[row * blocks + each])
+    },
+    floats() {
+      const rows = scales.length / blocks
+      const made = new Float32Array(rows * k)
+      for (let row = 0; row < rows; row++)
+        for (let each = 0; each < blocks; each++) {
+          const middle = zero(row, each)
+          const factor = Number(scales[row * blocks + each])
+          const start = row * k + each * block
+          for (let at = start; at < start + block; at++) made[at] = (code(at) - middle) * factor
+        }
+      return made
     },
   }
 }

@@ -6,11 +6,20 @@ import { walk } from '../../onnx/ir/broadcast.ts'
 import { type Constant, type Graph, isStored } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, type DType, type Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorFromBytes } from '../../onnx/proto/tensor-proto.ts'
-import { PANEL } from '../emit/kernel.ts'
+import { type Dot, PANEL, type ProductCall } from '../emit/kernel.ts'
 import { unheldOf, WHY_UNHELD, wordsOf } from '../loops/held.ts'
-import type { BlockCodes, Codes, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/loops.ts'
+import type {
+  BlockCodes,
+  CodeMatrix,
+  Codes,
+  GivenConstant,
+  MatrixEncoding,
+  Ref,
+  Value,
+} from '../loops/loops.ts'
 import type { Kind } from '../loops/tree.ts'
-import type { View } from '../loops/view.ts'
+import { type View, whole } from '../loops/view.ts'
+import { codePanels, dotFor } from './code-panels.ts'
 import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 import { tiledFilters } from './tiled-filters.ts'
@@ -22,13 +31,19 @@ export interface LaidConstant {
   readonly address: number
   /** The number of programs that use it. */
   users: number
+  /** How a matrix of codes is multiplied. */
+  readonly dot?: Dot | undefined
 }
+
+type WithConstants = Pick<Graph, 'constants'>
 
 /** The memory that holds constants. */
 interface Memory {
   buffer(): ArrayBufferLike
   take(bytes: number): number
   give(address: number): void
+  /** How codes are multiplied, which their layout depends on. */
+  readonly dot: Dot
 }
 
 /** Loads each constant once, however many programs use it. */
@@ -51,16 +66,16 @@ export class Constants {
   }
 
   /** The address of the elements in row-major order. */
-  plain(graph: Graph, value: Value): number {
+  plain(graph: WithConstants, value: Value): number {
     return this.#known(graph, value, '')
   }
 
   /** The address of the panels of a matrix, or of all matrices of a batch. */
-  packed(graph: Graph, { value, view }: Ref): number {
-    return this.#known(graph, value, JSON.stringify(view))
+  packed(graph: WithConstants, product: Pick<ProductCall, 'matrix' | 'codes'>): number {
+    return this.#known(graph, product.matrix.value, formOf(product))
   }
 
-  loadPlain(graph: Graph, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
+  loadPlain(graph: WithConstants, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', signal, (tensor) => {
       const { data, dtype } = tensor()
       checkHeld(`the constant ${givenOf(value, '').constant}`, dtype, data)
@@ -70,8 +85,14 @@ export class Constants {
     })
   }
 
-  loadPacked(graph: Graph, { value, view }: Ref, signal?: AbortSignal): Promise<LaidConstant> {
-    return this.#load(graph, value, JSON.stringify(view), signal, (tensor) => {
+  async loadPacked(
+    graph: WithConstants,
+    product: Pick<ProductCall, 'matrix' | 'codes'>,
+    signal?: AbortSignal,
+  ): Promise<LaidConstant> {
+    const { value, view } = product.matrix
+    if (product.codes !== undefined) return await this.#loadCodes(graph, value, product.codes, signal)
+    return await this.#load(graph, value, formOf(product), signal, (tensor) => {
       const { data } = tensor()
       const batch = view.dims.slice(0, -2)
       const [k, n] = view.dims.slice(-2) as [number, number]
@@ -96,13 +117,38 @@ export class Constants {
     })
   }
 
+  /** How the product's matrix of codes, which is loaded, is multiplied. */
+  dotOf(graph: WithConstants, product: Pick<ProductCall, 'matrix' | 'codes'>): Dot {
+    return this.#laidAs(graph, product.matrix.value, formOf(product)).dot!
+  }
+
+  async #loadCodes(
+    graph: WithConstants,
+    value: Value,
+    codes: CodeMatrix,
+    signal: AbortSignal | undefined,
+  ): Promise<LaidConstant> {
+    const name = codes.bias?.constant
+    const bias =
+      name === undefined ? undefined : await constantTensor(name, graph.constants.get(name)!, signal)
+    const form = formOf({ matrix: { value, view: whole(value.dims) }, codes })
+    return await this.#load(graph, value, form, signal, (tensor) => {
+      const filters = tensor()
+      const dot = dotFor(filters, this.#memory.dot)
+      const laid = codePanels(filters, bias, codes, dot)
+      const address = this.#memory.take(laid.byteLength)
+      new Uint8Array(this.#memory.buffer(), address).set(laid)
+      return { address, dot }
+    })
+  }
+
   /** The address of a matrix in the layout of the engine's kernels. */
-  matrix(graph: Graph, { value, view }: Ref, encoding: string): number {
+  matrix(graph: WithConstants, { value, view }: Ref, encoding: string): number {
     return this.#known(graph, value, `${encoding} ${JSON.stringify(view)}`)
   }
 
   loadMatrix(
-    graph: Graph,
+    graph: WithConstants,
     { value, view }: Ref,
     encoding: MatrixEncoding,
     signal?: AbortSignal,
@@ -116,19 +162,23 @@ export class Constants {
     })
   }
 
-  #known(graph: Graph, value: Value, form: string): number {
+  #known(graph: WithConstants, value: Value, form: string): number {
+    return this.#laidAs(graph, value, form).address
+  }
+
+  #laidAs(graph: WithConstants, value: Value, form: string): LaidConstant {
     const { constant, key } = givenOf(value, form)
     const laid = this.#laid.get(graph.constants.get(constant)!)?.get(key)
-    if (laid !== undefined) return laid.address
+    if (laid !== undefined) return laid
     throw new HalfbyteError('internal', `the constant ${constant} is not loaded`, { constant })
   }
 
   async #load(
-    graph: Graph,
+    graph: WithConstants,
     value: Value,
     form: string,
     signal: AbortSignal | undefined,
-    place: (floats: () => Tensor, coded: Coded | undefined) => number,
+    place: (floats: () => Tensor, coded: Coded | undefined) => number | Pick<LaidConstant, 'address' | 'dot'>,
   ): Promise<LaidConstant> {
     const { constant: name, key, codes, view, packing, isTiled } = givenOf(value, form)
     const constant = graph.constants.get(name)!
@@ -143,14 +193,15 @@ export class Constants {
       if (isTiled) return tiled(floats, value.dims)
       return view === undefined ? floats : viewed(floats, view)
     }
-    const address = place(whole, view === undefined ? coded : undefined)
-    const laid = { constant, form: key, address, users: 0 }
+    const placed = place(whole, view === undefined ? coded : undefined)
+    const at = typeof placed === 'number' ? { address: placed } : placed
+    const laid = { constant, form: key, users: 0, ...at }
     memo(this.#laid, constant, () => new Map<string, LaidConstant>()).set(key, laid)
     return laid
   }
 
   async #coded(
-    graph: Graph,
+    graph: WithConstants,
     tensor: Tensor,
     codes: Codes | BlockCodes,
     signal?: AbortSignal,
@@ -161,6 +212,10 @@ export class Constants {
     return codedInBlocks(tensor, codes, await read(codes.scales), zeros)
   }
 }
+
+/** A key for the layout of a product's matrix. */
+const formOf = ({ matrix, codes }: Pick<ProductCall, 'matrix' | 'codes'>): string =>
+  codes === undefined ? JSON.stringify(matrix.view) : `codes ${JSON.stringify(codes)}`
 
 interface Matrix {
   readonly from: number
@@ -220,15 +275,30 @@ function tiled({ data }: Tensor, dims: readonly number[]): Tensor {
 /** The elements of a view in row-major order. */
 function viewed(tensor: Tensor, { offset, dims, strides }: View): Tensor {
   const made = { ...tensor, dims, data: arrayOf(tensor.dtype, countOf(dims)) }
-  const places = walk(dims, strides, offset)
-  for (let at = 0; at < places.length; at++) made.data[at] = tensor.data[places[at]!]!
+  const size = dims.at(-1) ?? 1
+  const step = strides.at(-1) ?? 0
+  const rows = walk(dims.slice(0, -1), strides.slice(0, -1), offset)
+  // Elements of one class, so that the loop is compiled for it.
+  copyRows(made.data as Float32Array, tensor.data as Float32Array, rows, size, step)
   return made
 }
 
-function decoded(dims: readonly number[], { code, scale }: Coded): Tensor {
-  const data = Float32Array.from({ length: countOf(dims) }, (_, at) => code(at) * scale(at))
-  return { dtype: 'f32', dims, data }
+function copyRows(to: Float32Array, from: Float32Array, rows: Int32Array, size: number, step: number): void {
+  let next = 0
+  for (let row = 0; row < rows.length; row++) {
+    let read = rows[row]!
+    for (let at = 0; at < size; at++) {
+      to[next++] = from[read]!
+      read += step
+    }
+  }
 }
+
+const decoded = (dims: readonly number[], coded: Coded): Tensor => ({
+  dtype: 'f32',
+  dims,
+  data: coded.floats(),
+})
 
 /** The elements of a constant, which are read from its file. */
 export async function constantTensor(

@@ -1,6 +1,6 @@
 // Runs programs: the functions of their kernels, the constants, and one arena for the values of a run.
 import { SYNC_WORDS } from '../../../core/abi/constants.ts'
-import { rowsAfter, SINGLE_OP_BYTES, writeSingleOp } from '../../../core/abi/records.ts'
+import { rowsAfter } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { arenaAligned } from '../../../core/graph/plan/arena.ts'
@@ -10,6 +10,7 @@ import {
   ENGINE_OP,
   STEP_ENTRY,
   STEP_ENTRY_WORDS,
+  STEP_STATE_WORDS,
   type StepFunction,
   type StepList,
 } from '../../../core/runtime/functions/step-list.ts'
@@ -19,14 +20,15 @@ import { type EngineExports, instantiateEngine } from '../../../core/runtime/mod
 import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
-import { canLeave, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
+import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace, type Target } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
-import { isConstant, type Value } from '../loops/loops.ts'
-import type { Program } from '../program/program.ts'
-import { emitted, type Step } from '../program/step.ts'
+import { elementBytes, isConstant, type Value } from '../loops/loops.ts'
+import type { RunnableProgram } from '../program/program.ts'
+import { type EmittedStep, emitted, type Step } from '../program/step.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
 import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
-import { listOf, partsOf, type RunPart } from './parts.ts'
+import { dotOf } from './dot.ts'
+import { LEAST_STEPS, listOf, partsOf, type RunPart, sharePart } from './parts.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
@@ -37,14 +39,16 @@ const MAX_PAGES = 65_536
 const MAX_BYTES = 2 ** 32 - PAGE
 /** The maximum to request on devices that reserve all shared memory up front. */
 const MIN_SHARED = 256 * 1024 * 1024
-/** About two microseconds. The threads would wait for each other longer than that. */
-const ALONE_STEPS = 65_536
+/** The word has a cache line of its own. */
+const GATE_BYTES = 64
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
 export interface MachineOptions {
   /** Whether functions may use fused multiply-add, a relaxed SIMD instruction. */
   readonly fuse: boolean
+  /** How codes are multiplied. Default: the best that this machine has with `fuse`; tests choose. */
+  readonly dot?: Dot | undefined
   /** The engine's module, for programs that use its kernels, and for threads. Default: none. */
   readonly kernels?: WebAssembly.Module | undefined
   /** Starts a worker for each thread but the first. The module must then be a shared-memory build. */
@@ -52,46 +56,56 @@ export interface MachineOptions {
     | {
         readonly threads: number
         readonly start: () => ComputePort
-        /** Steps that cost at most this run on the first thread alone. Default: 65,536; tests share all. */
-        readonly aloneSteps?: number | undefined
+        /** A thread claims at least this much of a step. Default: `LEAST_STEPS`; tests share all steps. */
+        readonly leastSteps?: number | undefined
       }
     | undefined
 }
 
+/** The constants that a program reads, by name. */
+type WithConstants = Pick<Graph, 'constants'>
+
+/** Encoded functions, by the keys of their kernels. */
+export type Functions = ReadonlyMap<string, Uint8Array>
+
 /** A program whose records are in the arena. */
 interface PlacedProgram {
-  readonly program: Program
+  readonly program: RunnableProgram
   readonly base: number
   /** Addresses by thread, then by step. */
   readonly records: readonly (readonly number[])[]
   readonly lists: readonly StepList[]
+  /** The number of each step's function, or ENGINE_OP. */
+  readonly numbers: readonly number[]
 }
 
 /** A program whose functions and constants are loaded. */
-export interface LoadedProgram {
-  readonly program: Program
-  readonly graph: Graph
+export interface LoadedProgram<Planned extends RunnableProgram = RunnableProgram> {
+  readonly program: Planned
+  readonly graph: WithConstants
   readonly constants: ReadonlySet<LaidConstant>
 }
 
 export class Machine {
   readonly #memory: WebAssembly.Memory
-  readonly #fuse: boolean
+  readonly #target: Target
   readonly #engine: EngineExports | undefined
   readonly #sync: number
   /** Kernel functions by number; the numbers are the same on every thread. */
   readonly #functions: StepFunction[] = []
   readonly #numbers = new Map<string, number>()
+  readonly #emitted = new Map<string, Uint8Array>()
   readonly #constants: Constants
   #pool: FunctionPool | undefined
-  readonly #aloneSteps: number
+  readonly #leastSteps: number
   readonly #pieces: Pieces
   #current: PlacedProgram | undefined
   #codeBytes = 0
 
-  private constructor({ fuse, kernels, workers }: MachineOptions) {
-    this.#fuse = fuse
-    this.#aloneSteps = workers?.aloneSteps ?? ALONE_STEPS
+  private constructor(options: MachineOptions) {
+    const { fuse, kernels, workers } = options
+    this.#target = { fuse, dot: options.dot ?? (fuse ? dotOf() : 'pairs') }
+    this.#leastSteps = workers?.leastSteps ?? LEAST_STEPS
     this.#memory =
       kernels === undefined
         ? new WebAssembly.Memory({ initial: 1 })
@@ -103,6 +117,7 @@ export class Machine {
       buffer: () => this.#memory.buffer,
       take: (bytes) => this.#allocate(bytes),
       give: (address) => this.#pieces.give(address),
+      dot: this.#target.dot,
     })
     this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
@@ -117,6 +132,7 @@ export class Machine {
     machine.#pool = await FunctionPool.start({
       engine: machine.#engine!,
       sync: machine.#sync,
+      gate: machine.#allocate(GATE_BYTES),
       memory: machine.#memory,
       module: kernels,
       stackTops: Array.from(
@@ -143,17 +159,34 @@ export class Machine {
     return { memoryBytes: byteLength, codeBytes: this.#codeBytes, functions: this.#numbers.size }
   }
 
-  /** Compiles the functions that the program still needs, and loads its constants. */
-  async load(program: Program, graph: Graph, signal?: AbortSignal): Promise<LoadedProgram> {
+  /**
+   * Compiles the functions that the program still needs, and loads its constants. `functions`: those that
+   * were emitted earlier.
+   */
+  async load<Planned extends RunnableProgram>(
+    program: Planned,
+    graph: WithConstants,
+    signal?: AbortSignal,
+    functions?: Functions,
+  ): Promise<LoadedProgram<Planned>> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
       await this.#loadConstants(loaded, signal)
-      await this.#emit(program)
+      await this.#emit(program, graph, functions)
       return loaded
     } catch (error) {
       this.unload(loaded)
       throw error
     }
+  }
+
+  /** The functions of a loaded program, except those that multiply codes as only this machine does. */
+  functionsOf({ steps }: RunnableProgram): Functions {
+    return new Map(
+      emitted(steps).flatMap(({ key, call }) =>
+        call.product?.codes === undefined ? [[key, this.#emitted.get(key)!] as const] : [],
+      ),
+    )
   }
 
   /** Frees the constants that no other program uses. The program must not run again. */
@@ -189,22 +222,48 @@ export class Machine {
         await plain(product.windows.rows)
         await plain(product.windows.gaps)
       }
-      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product.matrix, signal))
+      if (kernel.product?.b === 'packed') await use(this.#constants.loadPacked(graph, product, signal))
       else await plain(product.b)
     }
   }
 
-  async #emit(program: Program): Promise<void> {
-    const missing = new Map(
-      emitted(program.steps)
-        .filter(({ key }) => !this.#numbers.has(key))
-        .map(({ key, call }) => [key, call.kernel]),
-    )
+  /** How codes are multiplied in a step, whose constants are loaded. */
+  #dotIn({ call: { product } }: EmittedStep, graph: WithConstants): Dot {
+    return product?.codes === undefined ? this.#target.dot : this.#constants.dotOf(graph, product)
+  }
+
+  /** Equal for steps that share a function on this machine. */
+  #keyOf(step: EmittedStep, graph: WithConstants): string {
+    const dot = this.#dotIn(step, graph)
+    return dot === this.#target.dot ? step.key : `${dot} ${step.key}`
+  }
+
+  async #emit(
+    program: RunnableProgram,
+    graph: WithConstants,
+    functions: Functions = new Map(),
+  ): Promise<void> {
+    const missing = new Map<string, EmittedStep>()
+    for (const step of emitted(program.steps)) {
+      const key = this.#keyOf(step, graph)
+      if (!this.#numbers.has(key)) missing.set(key, step)
+    }
     if (missing.size === 0) return
-    const bodies = [...missing.values()].map((kernel) => emitKernel(kernel, this.#fuse))
+    const bodies = [...missing].map(
+      ([key, step]) =>
+        [
+          key,
+          functions.get(key) ??
+            emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
+        ] as const,
+    )
     const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
-    const bytes = moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
+    const bytes = moduleBytes(
+      bodies.map(([, body]) => body),
+      { parameters: PARAMETERS, sharedPages },
+    )
     const code = await WebAssembly.compile(bytes)
+    for (const [key, body] of bodies) this.#emitted.set(key, body)
     this.#codeBytes += bytes.byteLength
     for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
     if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
@@ -237,7 +296,11 @@ export class Machine {
         if (at > 0) await quickTurn()
         signal?.throwIfAborted()
         if (this.#pool === undefined) this.#runAlone(program, placed, part)
-        else this.#pool.run(placed.lists.map((list) => listOf(list, part)))
+        else
+          this.#pool.run(
+            placed.lists.map((list) => listOf(list, part)),
+            this.#isShared(program, part),
+          )
       }
     } finally {
       failure = this.#takeStatus(program, placed)
@@ -251,14 +314,18 @@ export class Machine {
     )
   }
 
-  #runAlone({ steps }: Program, { records }: PlacedProgram, { from, to, units }: RunPart): void {
+  #runAlone(
+    { steps }: RunnableProgram,
+    { numbers, records }: PlacedProgram,
+    { from, to, units }: RunPart,
+  ): void {
     for (let index = from; index < to; index++) {
       const step = steps[index]!
       const record = records[0]![index]!
       if ('kernel' in step) this.#engine!.run(this.#sync, record, rowsAfter(record), 0, 1, 0, 1)
       else {
         const { first, last } = units ?? { first: 0, last: step.units }
-        this.#functions[this.#numbers.get(step.key)!]!(record, first, last)
+        this.#functions[numbers[index]!]!(record, first, last)
       }
     }
   }
@@ -267,7 +334,7 @@ export class Machine {
    * Functions never read outside a table, but flag indices that would, and numbers that overflowed 32 bits.
    * Returns the run's first such error and clears the flags.
    */
-  #takeStatus({ steps }: Program, { records }: PlacedProgram): HalfbyteError | undefined {
+  #takeStatus({ steps }: RunnableProgram, { records }: PlacedProgram): HalfbyteError | undefined {
     const words = new Int32Array(this.#memory.buffer)
     let failure: HalfbyteError | undefined
     for (const [index, step] of steps.entries()) {
@@ -284,7 +351,7 @@ export class Machine {
   }
 
   /** Writes the program's records, one set per thread, unless they are already in place. */
-  #place(program: Program, graph: Graph): PlacedProgram {
+  #place(program: RunnableProgram, graph: WithConstants): PlacedProgram {
     const base = this.#pieces.top
     if (this.#current?.program === program && this.#current.base === base) return this.#current
     let next = base + program.arenaBytes
@@ -297,7 +364,7 @@ export class Machine {
       records: program.steps.map((step) => take(recordBytes(step))),
       entries: take(4 * STEP_ENTRY_WORDS * program.steps.length),
     }))
-    const shared = { claims: take(4 * program.steps.length), barrier: take(SINGLE_OP_BYTES) }
+    const states = take(4 * STEP_STATE_WORDS * program.steps.length)
     this.#grow(next)
     for (const { scratch, records } of threads) {
       const room: Room = {
@@ -307,39 +374,49 @@ export class Machine {
           const { value, offset } = at
           const isOwn = isConstant(value)
           return (
-            (isOwn ? this.#constants.plain(graph, value) : base + program.places.get(value)!) + 4 * offset
+            (isOwn ? this.#constants.plain(graph, value) : base + program.places.get(value)!) +
+            elementBytes(value) * offset
           )
         },
-        packed: (matrix) => this.#constants.packed(graph, matrix),
+        packed: (product) => this.#constants.packed(graph, product),
         matrix: (matrix, encoding) => this.#constants.matrix(graph, matrix, encoding),
       }
       for (const [index, step] of program.steps.entries())
         writeRecord(this.#memory.buffer, step, records[index]!, room)
     }
-    const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, ...shared }))
-    if (this.#pool !== undefined) this.#writeLists(program, threads, shared)
-    this.#current = { program, base, records: threads.map(({ records }) => records), lists }
+    const lists = threads.map(({ entries }) => ({ entries, count: program.steps.length, states }))
+    const numbers = program.steps.map((step) =>
+      'kernel' in step ? ENGINE_OP : this.#numbers.get(this.#keyOf(step, graph))!,
+    )
+    if (this.#pool !== undefined) this.#writeLists(program, threads, numbers)
+    this.#current = { program, base, records: threads.map(({ records }) => records), lists, numbers }
     return this.#current
   }
 
   #writeLists(
-    { steps }: Program,
+    { steps }: RunnableProgram,
     threads: readonly { readonly entries: number; readonly records: readonly number[] }[],
-    { claims, barrier }: Pick<StepList, 'claims' | 'barrier'>,
+    numbers: readonly number[],
   ): void {
     const words = new Int32Array(this.#memory.buffer)
     for (const { entries, records } of threads)
       for (const [index, step] of steps.entries()) {
         const entry = entries / 4 + index * STEP_ENTRY_WORDS
         const isOp = 'kernel' in step
-        words[entry + STEP_ENTRY.function] = isOp ? ENGINE_OP : this.#numbers.get(step.key)!
+        words[entry + STEP_ENTRY.function] = numbers[index]!
         words[entry + STEP_ENTRY.record] = records[index]!
-        words[entry + STEP_ENTRY.units] = isOp ? 0 : step.units
-        words[entry + STEP_ENTRY.alone] = isOp || step.taken > this.#aloneSteps ? 0 : 1
+        words[entry + STEP_ENTRY.units] = isOp ? 1 : step.units
+        words[entry + STEP_ENTRY.part] = this.#part(step)
       }
-    words.fill(0, claims / 4, claims / 4 + steps.length)
-    const op = words.subarray(barrier / 4, (barrier + SINGLE_OP_BYTES) / 4).fill(0)
-    writeSingleOp(op, 'quantize', 0, {})
+  }
+
+  #part(step: Step): number {
+    return sharePart(step, this.threads, this.#leastSteps)
+  }
+
+  /** Whether several threads can work on these steps at once. */
+  #isShared({ steps }: RunnableProgram, { from, to }: RunPart): boolean {
+    return steps.slice(from, to).some((step) => this.#part(step) < ('kernel' in step ? 1 : step.units))
   }
 
   #allocate(bytes: number): number {

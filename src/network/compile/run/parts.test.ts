@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { STEP_ENTRY_WORDS } from '../../../core/runtime/functions/step-list.ts'
 import type { Step } from '../program/step.ts'
-import { listOf, PART_STEPS, partsOf, type RunPart } from './parts.ts'
+import { LEAST_STEPS, listOf, PART_STEPS, partsOf, type RunPart, sharePart } from './parts.ts'
 
 const step = (taken: number, units: number) => ({ taken, units }) as unknown as Step
 const kernel = (taken: number) => ({ taken, kernel: {} }) as unknown as Step
@@ -59,11 +59,22 @@ test('a part ends at its limit, and long steps are split where possible', () => 
 })
 
 test("a part of a thread's list begins at its step", () => {
-  const list = { entries: 1000, count: 8, claims: 600, barrier: 40 }
+  const list = { entries: 1000, count: 8, states: 600 }
   expect(listOf(list, { from: 2, to: 5 })).toEqual({
     entries: 1000 + 2 * 4 * STEP_ENTRY_WORDS,
     count: 3,
-    claims: 608,
-    barrier: 40,
+    states: 616,
   })
+})
+
+test('a thread claims a quarter of its share of a step, but at least what is worth a claim', () => {
+  expect(sharePart(step(8 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(20)
+  expect(sharePart(step(80 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(20)
+  expect(sharePart(step(2 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(80)
+  expect(sharePart(step(LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(160)
+  expect(sharePart(step(1, 160), 2, LEAST_STEPS)).toBe(160)
+  expect(sharePart(step(1, 160), 2, 0)).toBe(20)
+  expect(sharePart(step(0, 0), 2, LEAST_STEPS)).toBe(1)
+  expect(sharePart(kernel(2 * LEAST_STEPS), 2, LEAST_STEPS)).toBe(0)
+  expect(sharePart(kernel(LEAST_STEPS), 2, LEAST_STEPS)).toBe(1)
 })

@@ -5,9 +5,11 @@ import {
   type KernelCall,
   PANEL,
   PRODUCT_WORDS,
+  type ProductCall,
   productWord,
   RECORD,
   recordWords,
+  STEP_CODES,
   STREAM_WORDS,
   type StreamPlace,
   selectedWord,
@@ -15,7 +17,7 @@ import {
   streamWord,
   TILE_ROWS,
 } from '../emit/kernel.ts'
-import { codedRowBytes, dimsOf, type KernelLoop, type Ref } from '../loops/loops.ts'
+import { codedRowBytes, dimsOf, elementBytes, type KernelLoop, type Ref } from '../loops/loops.ts'
 import type { Step } from '../program/step.ts'
 
 /** Addresses of a step's inputs and outputs. */
@@ -23,8 +25,8 @@ export interface Room {
   /** Address of the steps' scratch memory. */
   readonly scratch: number
   addressOf(place: Pick<StreamPlace, 'at'>): number
-  /** Address of a constant matrix in panels of eight columns. */
-  packed(matrix: Ref): number
+  /** Address of a product's constant matrix in panels of eight columns. */
+  packed(product: Pick<ProductCall, 'matrix' | 'codes'>): number
   /** Address of a constant matrix in the engine kernels' layout. */
   matrix(matrix: Ref, encoding: string): number
 }
@@ -61,7 +63,10 @@ function writeOp(words: Int32Array, loop: KernelLoop, room: Room): void {
   })
 }
 
-const bytesFrom = (steps: readonly number[]): number[] => steps.map((step) => 4 * step)
+/** The size of an element of a stream. */
+const sizeAt = ({ at }: Pick<StreamPlace, 'at'>): number => ('value' in at ? elementBytes(at.value) : 4)
+
+const bytesFrom = (steps: readonly number[], size = 4): number[] => steps.map((step) => size * step)
 
 function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   const { kernel, outer, inner, streams, sizes, product, selected } = call
@@ -70,10 +75,10 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   for (const [index, stream] of streams.entries()) {
     const word = streamWord(kernel, index)
     words[word + STREAM_WORDS.base] = room.addressOf(stream)
-    words[word + STREAM_WORDS.inner] = 4 * stream.inner
+    words[word + STREAM_WORDS.inner] = sizeAt(stream) * stream.inner
     words[word + STREAM_WORDS.index] = 4 * (stream.index?.step ?? 0)
     words[word + STREAM_WORDS.size] = stream.index?.size ?? 0
-    words.set(bytesFrom(stream.steps), word + STREAM_WORDS.steps)
+    words.set(bytesFrom(stream.steps, sizeAt(stream)), word + STREAM_WORDS.steps)
   }
   new Float32Array(words.buffer, words.byteOffset, words.length).set(sizes, sizesWord(kernel))
   if (selected !== undefined) words[selectedWord(kernel)] = selected
@@ -82,12 +87,13 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   const isPacked = kernel.product?.b === 'packed'
   const at = (name: keyof typeof PRODUCT_WORDS): number => word + PRODUCT_WORDS[name]
   words[at('m')] = product.m
-  words[at('k')] = product.k
+  const each = product.codes === undefined ? 1 : STEP_CODES
+  words[at('k')] = product.k / each
   words[at('unitRows')] = product.rows
   words[at('a')] = room.addressOf(product.a)
-  words[at('aRow')] = 4 * product.a.row
+  words[at('aRow')] = sizeAt(product.a) * product.a.row
   words[at('aK')] = 4 * product.a.k
-  words[at('b')] = isPacked ? room.packed(product.matrix) : room.addressOf(product.b)
+  words[at('b')] = isPacked ? room.packed(product) : room.addressOf(product.b)
   words[at('bK')] = 4 * product.b.k
   words[at('bColumn')] = 4 * product.b.column
   words[at('tile')] = room.scratch
@@ -95,15 +101,15 @@ function writeCall(words: Int32Array, call: KernelCall, room: Room): void {
   if (product.windows !== undefined) {
     words[at('rows')] = room.addressOf(product.windows.rows)
     words[at('gaps')] = room.addressOf(product.windows.gaps)
-    words[at('run')] = product.windows.run
+    words[at('run')] = product.windows.run / each
   }
-  words.set(bytesFrom(product.a.steps), at('aSteps'))
+  words.set(bytesFrom(product.a.steps, sizeAt(product.a)), at('aSteps'))
   words.set(bytesFrom(isPacked ? packedSteps(product) : product.b.steps), at('aSteps') + kernel.outer)
 }
 
 /** Strides from one packed matrix of a batch to the next. */
-function packedSteps({ k, n, b, matrix }: NonNullable<KernelCall['product']>): number[] {
-  let step = Math.ceil(n / PANEL) * PANEL * k
+function packedSteps({ k, n, b, matrix, codes }: NonNullable<KernelCall['product']>): number[] {
+  let step = Math.ceil(n / PANEL) * PANEL * (codes === undefined ? k : k / STEP_CODES + 1)
   const steps: number[] = []
   for (let axis = b.steps.length - 1; axis >= 0; axis--) {
     steps[axis] = b.steps[axis] === 0 ? 0 : step

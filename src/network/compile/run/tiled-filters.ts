@@ -1,5 +1,5 @@
-// The filters of 3 x 3 convolutions in tiles: G g G^T of each filter g, for lower/convolutions/tiles.ts. G has
-// the rows [1, 0, 0], [1, 1, 1] / 2, [1, -1, 1] / 2 and [0, 0, 1].
+// The filters of 3 x 3 convolutions in tiles: G g G^T of each filter g, for lower/convolutions/tiles.ts. G
+// has the rows [1, 0, 0], [1, 1, 1] / 2, [1, -1, 1] / 2 and [0, 0, 1].
 
 /** Taps of a filter along an axis, and how many numbers replace them. */
 const TAPS = 3

@@ -6,7 +6,7 @@ import { unclaimed } from '../../onnx/ir/operator.ts'
 import { boundProgram } from '../bind.ts'
 import { refusalOf } from '../lower/lower.ts'
 import type { WeightPolicy } from '../lower/policy.ts'
-import type { Program } from '../program/program.ts'
+import type { Program, RunnableProgram } from '../program/program.ts'
 import { type ForeignNode, type Runtime, refusedIn, withWayOut } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
 import { isScripted } from './script-parts.ts'
@@ -17,6 +17,14 @@ export interface StageOptions {
   readonly budget: ProgramBudget
   /** Which nodes onnxruntime-web runs: those that are not compiled, or none. */
   readonly fallback: 'ort' | undefined
+}
+
+/** Everything that a run needs of a stage. */
+export type RunnableStage = Omit<PlannedStage, 'graph' | 'compiled'> & {
+  readonly graph: Pick<Graph, 'constants'>
+  readonly compiled:
+    | { readonly program: RunnableProgram; readonly graph: Pick<Graph, 'constants'> }
+    | undefined
 }
 
 export interface PlannedStage {

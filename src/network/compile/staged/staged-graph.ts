@@ -1,6 +1,7 @@
 // A graph that runs in stages. Nodes that the compiler cannot run are evaluated in TypeScript or by
 // onnxruntime-web between programs. Sizes that depend on their values, and the branches that an If or a Loop
 // takes, are known only after a stage has run, so the next stage is planned then.
+import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
@@ -11,32 +12,69 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../onnx/passes.ts'
 import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
+import { ConstantPool } from '../cache/constant-pool.ts'
+import type { PlanCache } from '../cache/plan-cache.ts'
 import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
-import { type CompileOptions, LazyMachine } from '../lazy-machine.ts'
+import { type CompileOptions, LazyMachine, policyFor } from '../lazy-machine.ts'
+import type { WeightPolicy } from '../lower/policy.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constants.ts'
-import type { LoadedProgram } from '../run/machine.ts'
+import type { Functions, LoadedProgram } from '../run/machine.ts'
+import { fromCache, toCache } from './cached-stage.ts'
 import { isScripted, runScript } from './script-parts.ts'
 import type { Sessions } from './sessions.ts'
 import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
-import { type PlannedStage, places, planStage, reasonsOf, refusedNodes } from './stage.ts'
+import { places, planStage, type RunnableStage, reasonsOf, refusedNodes } from './stage.ts'
 
 /**
  * A stage whose program is loaded, and the stages after it, keyed by the sizes of the outputs of its parts.
  */
-interface Stage extends Omit<PlannedStage, 'compiled'> {
+interface Stage extends Omit<RunnableStage, 'compiled'> {
   readonly compiled: LoadedProgram | undefined
   readonly next: LruCache<string, Stage>
+  /** Its key among all stages of the network. */
+  readonly path: string
+}
+
+/** What is known of a network before its graph is read. */
+export interface GraphFacts {
+  readonly inputs: readonly Input[]
+  readonly outputTypes: readonly Input[]
+  readonly parameters: number
+  /** Inputs whose values decide which nodes run: a program is compiled for each of their values. */
+  readonly deciding: readonly string[]
+  readonly weights: WeightPolicy
+}
+
+interface StagedOptions extends CompileOptions {
+  readonly fallback?: 'ort' | undefined
+  /** Holds stages for later visits. Not used with a fallback, whose sessions need the graph. */
+  readonly plans?: PlanCache | undefined
+}
+
+/** A graph to plan: its inputs, and the whole graph, which is read only if no plan is cached. */
+interface Planning {
+  readonly inputs: readonly Input[]
+  readonly graph: () => Promise<Graph>
+  readonly values: ReadonlyMap<string, Tensor>
+  /** Those of the values that become constants. */
+  readonly deciding: readonly string[]
+  /** The path of the stage before. */
+  readonly path: string
 }
 
 export class StagedGraph implements RunnableGraph {
   readonly machine: LazyMachine
-  readonly parameters: number
-  readonly #graph: Graph
+  readonly #facts: GraphFacts
+  readonly #whole: () => Promise<Graph>
   /** Without them, nothing runs in onnxruntime-web. */
   readonly #sessions: Sessions | undefined
-  /** Inputs whose values decide which nodes run: a program is compiled for each of their values. */
-  readonly #deciding: readonly string[]
+  readonly #plans: PlanCache | undefined
+  /** Without a cache, all programs read the constants of one graph. */
+  readonly #pool: ConstantPool | undefined
+  /** Stages that are planned but not in the cache yet. */
+  readonly #uncached: { readonly path: string; readonly entry: () => unknown }[] = []
+  #caching: Promise<void> = Promise.resolve()
   readonly #first = new LruCache<string, Stage>(MAX_PROGRAMS, (stage) => this.#drop(stage))
   readonly #queue = new SerialQueue()
   readonly #foreign = new Map<string, ForeignNode>()
@@ -44,13 +82,35 @@ export class StagedGraph implements RunnableGraph {
   readonly #limits: NetworkLimits | undefined
   #isClosed = false
 
-  private constructor(graph: Graph, options: CompileOptions, sessions: Sessions | undefined) {
-    this.#graph = graph
+  private constructor(
+    facts: GraphFacts,
+    whole: () => Promise<Graph>,
+    options: StagedOptions,
+    sessions?: Sessions,
+  ) {
+    this.#facts = facts
+    this.#whole = whole
     this.#sessions = sessions
-    this.#deciding = decidingAmong(graph)
-    this.parameters = parametersOf(graph)
+    this.#plans = sessions === undefined ? options.plans : undefined
+    this.#pool = this.#plans && new ConstantPool()
     this.#limits = options.limits
-    this.machine = new LazyMachine(graph, options)
+    this.machine = new LazyMachine(facts.weights, options)
+  }
+
+  /** A network of which the facts are cached. `read`: reads its graph, if a plan is missing. */
+  static known(facts: GraphFacts, read: () => Promise<Graph>, options: StagedOptions): StagedGraph {
+    let whole: Promise<Graph> | undefined
+    const passed = async () =>
+      runPasses(await read(), COMPILER_PASSES, { budget: new ProgramBudget(options.limits) }).graph
+    const once = () => {
+      whole ??= passed()
+      // The next run tries again.
+      whole.catch(() => {
+        whole = undefined
+      })
+      return whole
+    }
+    return new StagedGraph(facts, once, options)
   }
 
   /**
@@ -58,19 +118,22 @@ export class StagedGraph implements RunnableGraph {
    * found without sizes. Throws `unsupported` if onnxruntime-web is missing or doesn't support such a node
    * either.
    */
-  static async open(
-    graph: Graph,
-    options: CompileOptions & { readonly fallback?: 'ort' | undefined },
-    signal?: AbortSignal,
-  ): Promise<StagedGraph> {
+  static async open(graph: Graph, options: StagedOptions, signal?: AbortSignal): Promise<StagedGraph> {
     const fallback = options.fallback === undefined ? undefined : await import('./sessions.ts')
     const own =
       fallback !== undefined && options.weights === 'f32' ? fallback.withFloatProducts(graph) : graph
     const budget = new ProgramBudget(options.limits, signal)
     const passed = runPasses(own, COMPILER_PASSES, { budget }).graph
-    const staged = new StagedGraph(passed, options, fallback && new fallback.Sessions())
+    const facts = {
+      inputs: passed.inputs,
+      outputTypes: passed.outputs.map((name) => ({ name })),
+      parameters: parametersOf(own),
+      deciding: decidingAmong(passed),
+      weights: policyFor(passed, options),
+    }
+    const staged = new StagedGraph(facts, async () => passed, options, fallback && new fallback.Sessions())
     try {
-      await staged.#survey(signal)
+      await staged.#survey(passed, signal)
       return staged
     } catch (error) {
       await staged.dispose()
@@ -79,11 +142,20 @@ export class StagedGraph implements RunnableGraph {
   }
 
   get inputs(): readonly Input[] {
-    return this.#graph.inputs
+    return this.#facts.inputs
   }
 
   get outputTypes(): readonly Input[] {
-    return this.#graph.outputs.map((name) => ({ name, type: this.#types.get(name) }))
+    return this.#facts.outputTypes.map(({ name, type }) => ({ name, type: type ?? this.#types.get(name) }))
+  }
+
+  get parameters(): number {
+    return this.#facts.parameters
+  }
+
+  /** For `known`, after the survey. */
+  get facts(): GraphFacts {
+    return { ...this.#facts, outputTypes: this.outputTypes }
   }
 
   get foreign(): readonly ForeignNode[] {
@@ -94,6 +166,7 @@ export class StagedGraph implements RunnableGraph {
   async dispose(): Promise<void> {
     this.#isClosed = true
     await this.#queue.run(async () => this.#sessions?.close())
+    await this.#caching
     this.machine.dispose()
   }
 
@@ -102,16 +175,25 @@ export class StagedGraph implements RunnableGraph {
    * and for nodes that neither runtime supports, `format` for values that a node rejects, and `disposed`.
    */
   run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
-    return this.#queue.run(() => this.#run(feeds, signal), signal)
+    return this.#queue.run(async () => {
+      const outputs = await this.#run(feeds, signal)
+      if (this.#uncached.length > 0) this.#caching = this.#caching.then(() => this.#cache())
+      return outputs
+    }, signal)
   }
 
   async #run(feeds: ReadonlyMap<string, Tensor>, signal?: AbortSignal): Promise<Map<string, Tensor>> {
     this.#check(signal)
-    checkDtypes(this.#graph, feeds)
+    const { inputs, deciding, outputTypes } = this.#facts
+    checkDtypes({ inputs }, feeds)
+    const outputs = outputTypes.map(({ name }) => name)
     const found = new Map<string, Tensor>()
     let values = new Map(feeds)
-    const deciding = this.#deciding
-    let stage: Stage | undefined = await this.#stageOf(this.#first, this.#graph, { values, deciding }, signal)
+    let stage: Stage | undefined = await this.#stageOf(
+      this.#first,
+      { inputs, graph: this.#whole, values, deciding, path: '' },
+      signal,
+    )
     while (stage !== undefined) {
       this.#check(signal)
       if (stage.compiled !== undefined) {
@@ -123,16 +205,23 @@ export class StagedGraph implements RunnableGraph {
         for (const [name, tensor] of made) values.set(name, tensor)
         this.#check(signal)
       }
-      for (const name of this.#graph.outputs) {
+      for (const name of outputs) {
         const tensor = values.get(name) ?? (await constantOf(stage.graph, name, signal))
         if (tensor !== undefined) found.set(name, tensor)
       }
-      const { rest, next, deciding }: Stage = stage
+      const { rest, next, deciding, path }: Stage = stage
       const current: Map<string, Tensor> = values
       values = new Map(rest?.inputs.map(({ name }) => [name, current.get(name)!]))
-      stage = rest && (await this.#stageOf(next, withTypes(rest, values), { values, deciding }, signal))
+      const typed: Graph | undefined = rest && withTypes(rest, values)
+      stage =
+        typed &&
+        (await this.#stageOf(
+          next,
+          { inputs: typed.inputs, graph: async () => typed, values, deciding, path },
+          signal,
+        ))
     }
-    return new Map(this.#graph.outputs.map((name) => [name, found.get(name)!]))
+    return new Map(outputs.map((name) => [name, found.get(name)!]))
   }
 
   #check(signal: AbortSignal | undefined): void {
@@ -144,13 +233,13 @@ export class StagedGraph implements RunnableGraph {
    * Finds the types of all values as far as they are known without sizes and, with a fallback, the foreign
    * parts that do not depend on sizes.
    */
-  async #survey(signal: AbortSignal | undefined): Promise<void> {
+  async #survey(whole: Graph, signal: AbortSignal | undefined): Promise<void> {
     if (this.#sessions === undefined) {
-      for (const [name, type] of inferTypes(this.#graph)) this.#types.set(name, type)
+      for (const [name, type] of inferTypes(whole)) this.#types.set(name, type)
       return
     }
-    const sizes = namesOfSizes(this.#graph)
-    let graph: Graph | undefined = this.#graph
+    const sizes = namesOfSizes(whole)
+    let graph: Graph | undefined = whole
     while (graph !== undefined) {
       for (const [name, type] of inferTypes(graph)) this.#types.set(name, type)
       const reasons = refusedNodes(graph, this.#types, sizes)
@@ -195,27 +284,19 @@ export class StagedGraph implements RunnableGraph {
     )
   }
 
-  /**
-   * The stage of a graph: the first one, or the rest after another. `values`: its inputs; `deciding`: those
-   * of them that become constants.
-   */
-  async #stageOf(
-    stages: LruCache<string, Stage>,
-    graph: Graph,
-    {
-      values,
-      deciding,
-    }: { readonly values: ReadonlyMap<string, Tensor>; readonly deciding: readonly string[] },
-    signal?: AbortSignal,
-  ): Promise<Stage> {
+  /** The stage of a graph: the first one, or the rest after another. */
+  async #stageOf(stages: LruCache<string, Stage>, planning: Planning, signal?: AbortSignal): Promise<Stage> {
+    const { inputs, values, deciding } = planning
     const decided = picked(deciding, values)
-    const shapes = shapesOf(values)
-    const key = keyOf(graph, shapes) + valuesOf(decided)
+    const key = keyOf({ inputs }, shapesOf(values)) + valuesOf(decided)
     const known = stages.get(key)
     if (known !== undefined) return known
-    const budget = new ProgramBudget(this.#limits, signal)
-    const bound = boundGraph(graph, shapes, COMPILER_PASSES, budget, decided)
-    const stage = await this.#loaded(bound, budget, signal)
+    const path = planning.path + key
+    const cached = await this.#plans?.read(path, fromCache)
+    const stage =
+      cached === undefined
+        ? await this.#planned(planning, decided, path, signal)
+        : await this.#loaded(cached.stage, path, signal, cached.functions)
     stages.set(key, stage)
     return stage
   }
@@ -225,21 +306,52 @@ export class StagedGraph implements RunnableGraph {
     next.clear()
   }
 
-  async #loaded(graph: Graph, budget: ProgramBudget, signal?: AbortSignal): Promise<Stage> {
+  async #planned(
+    { graph, values }: Planning,
+    decided: ReadonlyMap<string, Tensor>,
+    path: string,
+    signal: AbortSignal | undefined,
+  ): Promise<Stage> {
+    const budget = new ProgramBudget(this.#limits, signal)
+    const bound = boundGraph(await graph(), shapesOf(values), COMPILER_PASSES, budget, decided)
     const fallback = this.#sessions && 'ort'
-    const planned = planStage(graph, { weights: this.machine.weights, budget, fallback })
+    const planned = planStage(bound, { weights: this.machine.weights, budget, fallback })
+    const stage = await this.#loaded(planned, path, signal)
+    if (this.#plans === undefined) return stage
+    const machine = await this.machine.open()
+    const functions = planned.compiled && machine.functionsOf(planned.compiled.program)
+    const outputs = this.#facts.outputTypes.map(({ name }) => name)
+    this.#uncached.push({ path, entry: () => toCache(planned, outputs, functions ?? new Map()) })
+    return stage
+  }
+
+  async #loaded(
+    planned: RunnableStage,
+    path: string,
+    signal?: AbortSignal,
+    functions?: Functions,
+  ): Promise<Stage> {
     this.#note(planned.reasons)
     const { compiled } = planned
-    const loaded =
-      compiled && (await (await this.machine.open()).load(compiled.program, compiled.graph, signal))
+    const load = async ({ program, graph: { constants } }: NonNullable<typeof compiled>) => {
+      const graph = { constants: this.#pool?.shared(constants) ?? constants }
+      return (await this.machine.open()).load(program, graph, signal, functions)
+    }
+    const loaded = compiled && (await load(compiled))
     const next = new LruCache<string, Stage>(MAX_PROGRAMS, (each) => this.#drop(each))
-    return { ...planned, compiled: loaded, next }
+    return { ...planned, compiled: loaded, next, path }
+  }
+
+  /** Writes stages to the cache after a run, so that the run's caller need not wait for it. */
+  async #cache(): Promise<void> {
+    await quickTurn()
+    for (const { path, entry } of this.#uncached.splice(0)) await this.#plans?.write(path, entry())
   }
 }
 
 /** An output that passes have already computed. */
 async function constantOf(
-  { constants }: Graph,
+  { constants }: Pick<Graph, 'constants'>,
   name: string,
   signal: AbortSignal | undefined,
 ): Promise<Tensor | undefined> {

@@ -1,6 +1,7 @@
 // Writes WebAssembly modules: functions as lists of instructions, and the sections around them.
 import { joinBytes } from '../../../core/base/bytes.ts'
 import {
+  ALIGNMENTS,
   EXTRACT_LANE,
   LOAD_LANE,
   type MemoryName,
@@ -8,6 +9,7 @@ import {
   type PlainName,
   plainOpcode,
   REPLACE_FLOAT_LANE,
+  REPLACE_INTEGER_LANE,
   SHUFFLE,
   STORE_LANE,
   VECTOR_CONST,
@@ -56,7 +58,8 @@ function signedLeb(value: bigint): number[] {
  * The body of one function. Its parameters are i32. Methods return the body, so that calls can be chained.
  */
 export class FunctionBody {
-  readonly #bytes: number[] = []
+  #bytes = new Uint8Array(FIRST_BYTES)
+  #length = 0
   readonly #locals: ValueType[] = []
   readonly #parameters: number
 
@@ -74,15 +77,15 @@ export class FunctionBody {
   }
 
   get({ index }: Local): this {
-    return this.#push(0x20, ...leb(index))
+    return this.#byte(0x20).#leb(index)
   }
 
   set({ index }: Local): this {
-    return this.#push(0x21, ...leb(index))
+    return this.#byte(0x21).#leb(index)
   }
 
   tee({ index }: Local): this {
-    return this.#push(0x22, ...leb(index))
+    return this.#byte(0x22).#leb(index)
   }
 
   /** Adds a constant to the local. */
@@ -91,25 +94,30 @@ export class FunctionBody {
   }
 
   number(value: number): this {
-    return this.#push(0x41, ...signedLeb(BigInt(value | 0)))
+    this.#byte(0x41)
+    for (let rest = value | 0; ; rest >>= 7) {
+      const isLast = rest >= -64 && rest < 64
+      this.#byte(isLast ? rest & 0x7f : (rest & 0x7f) | 0x80)
+      if (isLast) return this
+    }
   }
 
   /** An i64 with these bits. */
   long(value: bigint): this {
-    return this.#push(0x42, ...signedLeb(BigInt.asIntN(64, value)))
+    return this.#byte(0x42).#push(signedLeb(BigInt.asIntN(64, value)))
   }
 
   /** An f64. */
   double(value: number): this {
-    return this.#push(0x44, ...new Uint8Array(Float64Array.of(value).buffer))
+    return this.#byte(0x44).#push(new Uint8Array(Float64Array.of(value).buffer))
   }
 
   plain(name: PlainName): this {
-    return this.#push(plainOpcode(name))
+    return this.#byte(plainOpcode(name))
   }
 
   vector(name: VectorName): this {
-    return this.#push(VECTOR_PREFIX, ...leb(vectorOpcode(name)))
+    return this.#byte(VECTOR_PREFIX).#leb(vectorOpcode(name))
   }
 
   /** The same f32 in all four lanes. */
@@ -129,57 +137,70 @@ export class FunctionBody {
 
   /** A load, splat or store at the address on the stack plus `offset` bytes. */
   memory(name: MemoryName, offset = 0): this {
-    return this.#push(VECTOR_PREFIX, ...leb(memoryOpcode(name)), ALIGNED_TO_4, ...leb(offset))
+    const alignment = ALIGNMENTS[name] ?? ALIGNED_TO_4
+    return this.#byte(VECTOR_PREFIX).#leb(memoryOpcode(name)).#byte(alignment).#leb(offset)
   }
 
   load32(offset = 0): this {
-    return this.#push(0x28, ALIGNED_TO_4, ...leb(offset))
+    return this.#byte(0x28).#byte(ALIGNED_TO_4).#leb(offset)
   }
 
   store32(offset = 0): this {
-    return this.#push(0x36, ALIGNED_TO_4, ...leb(offset))
+    return this.#byte(0x36).#byte(ALIGNED_TO_4).#leb(offset)
+  }
+
+  /** A byte as an i32, from 0 to 255. */
+  load8(offset = 0): this {
+    return this.#byte(0x2d).#byte(0).#leb(offset)
+  }
+
+  store8(offset = 0): this {
+    return this.#byte(0x3a).#byte(0).#leb(offset)
   }
 
   load64(offset = 0): this {
-    return this.#push(0x29, ALIGNED_TO_8, ...leb(offset))
+    return this.#byte(0x29).#byte(ALIGNED_TO_8).#leb(offset)
   }
 
   store64(offset = 0): this {
-    return this.#push(0x37, ALIGNED_TO_8, ...leb(offset))
+    return this.#byte(0x37).#byte(ALIGNED_TO_8).#leb(offset)
   }
 
   /** Replaces one lane of the vector on the stack. */
   loadLane(lane: number, offset = 0): this {
-    return this.#push(VECTOR_PREFIX, LOAD_LANE, ALIGNED_TO_4, ...leb(offset), lane)
+    return this.#lane(LOAD_LANE, lane, offset)
   }
 
   storeLane(lane: number, offset = 0): this {
-    return this.#push(VECTOR_PREFIX, STORE_LANE, ALIGNED_TO_4, ...leb(offset), lane)
+    return this.#lane(STORE_LANE, lane, offset)
   }
 
   extractLane(lane: number): this {
-    return this.#push(VECTOR_PREFIX, EXTRACT_LANE, lane)
+    return this.#byte(VECTOR_PREFIX).#byte(EXTRACT_LANE).#byte(lane)
+  }
+
+  /** Writes an i32 into one lane of the vector below it on the stack. */
+  integerLane(lane: number): this {
+    return this.#byte(VECTOR_PREFIX).#byte(REPLACE_INTEGER_LANE).#byte(lane)
   }
 
   /** Writes an f32 into one lane of the vector below it on the stack. */
   floatLane(lane: number): this {
-    return this.#push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
+    return this.#byte(VECTOR_PREFIX).#byte(REPLACE_FLOAT_LANE).#byte(lane)
   }
 
   /** Picks lanes of the two vectors on the stack: 0 to 3 are from the first, 4 to 7 from the second. */
   shuffle(lanes: readonly number[]): this {
-    return this.#push(
-      VECTOR_PREFIX,
-      SHUFFLE,
-      ...lanes.flatMap((lane) => [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3]),
-    )
+    return this.#byte(VECTOR_PREFIX)
+      .#byte(SHUFFLE)
+      .#push(lanes.flatMap((lane) => [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3]))
   }
 
   /** Repeats `inner` while its last value, an i32, is not 0. It runs at least once. */
   loop(inner: () => void): this {
-    this.#push(0x03, EMPTY)
+    this.#byte(0x03).#byte(EMPTY)
     inner()
-    return this.#push(0x0d, 0, 0x0b)
+    return this.#byte(0x0d).#byte(0).#byte(0x0b)
   }
 
   /** Repeats `inner` while the local is below the limit; `inner` must advance it. */
@@ -196,28 +217,55 @@ export class FunctionBody {
 
   /** Takes an i32 from the stack and runs `inner` if it is not 0. */
   when(inner: () => void): this {
-    this.#push(0x04, EMPTY)
+    this.#byte(0x04).#byte(EMPTY)
     inner()
-    return this.#push(0x0b)
+    return this.#byte(0x0b)
   }
 
   /** The function, encoded for the code section. */
-  encoded(): number[] {
+  encoded(): Uint8Array<ArrayBuffer> {
     const locals = this.#locals.flatMap((type) => [1, TYPES[type]])
-    const body = [...leb(this.#locals.length), ...locals, ...this.#bytes, 0x0b]
-    return [...leb(body.length), ...body]
+    const head = [...leb(this.#locals.length), ...locals]
+    const length = leb(head.length + this.#length + 1)
+    return joinBytes([
+      Uint8Array.from([...length, ...head]),
+      this.#bytes.subarray(0, this.#length),
+      Uint8Array.of(0x0b),
+    ])
   }
 
   #constant(bytes: Uint8Array): this {
-    return this.#push(VECTOR_PREFIX, VECTOR_CONST, ...bytes)
+    return this.#byte(VECTOR_PREFIX).#byte(VECTOR_CONST).#push(bytes)
   }
 
-  #push(...bytes: number[]): this {
-    // A loop, because a long argument list would overflow the stack.
-    for (const byte of bytes) this.#bytes.push(byte)
+  #lane(code: number, lane: number, offset: number): this {
+    return this.#byte(VECTOR_PREFIX).#byte(code).#byte(ALIGNED_TO_4).#leb(offset).#byte(lane)
+  }
+
+  #push(bytes: ArrayLike<number>): this {
+    for (let at = 0; at < bytes.length; at++) this.#byte(bytes[at]!)
+    return this
+  }
+
+  #leb(value: number): this {
+    let rest = value >>> 0
+    for (; rest > 0x7f; rest >>>= 7) this.#byte((rest & 0x7f) | 0x80)
+    return this.#byte(rest)
+  }
+
+  #byte(byte: number): this {
+    if (this.#length === this.#bytes.length) {
+      const longer = new Uint8Array(2 * this.#length)
+      longer.set(this.#bytes)
+      this.#bytes = longer
+    }
+    this.#bytes[this.#length++] = byte
     return this
   }
 }
+
+/** Most functions are longer. */
+const FIRST_BYTES = 512
 
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
 
@@ -239,25 +287,26 @@ interface ModuleOptions {
   readonly sharedPages?: number | undefined
 }
 
-/** A module with a memory `env.memory` and these functions, exported as `f0`, `f1` and so on. */
+/**
+ * A module with a memory `env.memory` and these encoded functions, exported as `f0`, `f1` and so on.
+ */
 export function moduleBytes(
-  bodies: readonly FunctionBody[],
+  codes: readonly Uint8Array[],
   { parameters, sharedPages }: ModuleOptions,
 ): Uint8Array<ArrayBuffer> {
   const type = [1, 0x60, ...leb(parameters), ...Array.from({ length: parameters }, () => TYPES.i32), 0]
   const limits = sharedPages === undefined ? [0, 1] : [3, 1, ...leb(sharedPages)]
   const imports = [1, ...text('env'), ...text('memory'), 2, ...limits]
-  const functions = [...leb(bodies.length), ...bodies.map(() => 0)]
-  const exported = bodies.flatMap((_, index) => [...text(`f${index}`), 0, ...leb(index)])
+  const functions = [...leb(codes.length), ...codes.map(() => 0)]
+  const exported = codes.flatMap((_, index) => [...text(`f${index}`), 0, ...leb(index)])
   const parts = [
     HEADER,
     section(1, type),
     section(2, imports),
     section(3, functions),
-    section(7, [...leb(bodies.length), ...exported]),
+    section(7, [...leb(codes.length), ...exported]),
   ]
-  const codes = bodies.map((body) => Uint8Array.from(body.encoded()))
-  const count = leb(bodies.length)
+  const count = leb(codes.length)
   const length = codes.reduce((sum, { byteLength }) => sum + byteLength, count.length)
   return joinBytes([
     ...parts.map((part) => Uint8Array.from(part)),

@@ -53,12 +53,16 @@ const VECTOR = {
   'v128.xor': 0x51,
   'v128.bitselect': 0x52,
   'v128.any_true': 0x53,
+  'i8x16.narrow_i16x8_u': 0x66,
   'f32x4.ceil': 0x67,
   'f32x4.floor': 0x68,
   'f32x4.trunc': 0x69,
   'f32x4.nearest': 0x6a,
+  'i16x8.narrow_i32x4_s': 0x85,
+  'i16x8.extend_low_i8x16_u': 0x89,
   'i32x4.abs': 0xa0,
   'i32x4.neg': 0xa1,
+  'i32x4.extend_low_i16x8_u': 0xa9,
   'i32x4.shl': 0xab,
   'i32x4.shr_s': 0xac,
   'i32x4.shr_u': 0xad,
@@ -67,6 +71,7 @@ const VECTOR = {
   'i32x4.mul': 0xb5,
   'i32x4.min_s': 0xb6,
   'i32x4.max_s': 0xb8,
+  'i32x4.dot_i16x8_s': 0xba,
   'i64x2.extmul_low_i32x4_s': 0xdc,
   'i64x2.extmul_high_i32x4_s': 0xdd,
   'f32x4.abs': 0xe0,
@@ -86,17 +91,25 @@ const VECTOR = {
   'i32x4.trunc_sat_f64x2_s_zero': 0xfc,
   'f64x2.convert_low_i32x4_s': 0xfe,
   'f32x4.relaxed_madd': 0x105,
+  'i32x4.relaxed_dot_i8x16_i7x16_add_s': 0x113,
 } as const
 
 /** Opcodes followed by an alignment and an offset. */
 const MEMORY = {
   'v128.load': 0x00,
+  'v128.load8x8_s': 0x01,
+  'v128.load16_splat': 0x08,
   'v128.load32_splat': 0x09,
   'v128.store': 0x0b,
+  'v128.load32_zero': 0x5c,
 } as const
+
+/** The exponents of the alignments that opcodes state, for those that access less than four bytes. */
+export const ALIGNMENTS: Partial<Readonly<Record<keyof typeof MEMORY, number>>> = { 'v128.load16_splat': 1 }
 
 export const LOAD_LANE = 0x56
 export const STORE_LANE = 0x5a
+export const REPLACE_INTEGER_LANE = 0x1c
 export const REPLACE_FLOAT_LANE = 0x20
 export const EXTRACT_LANE = VECTOR['i32x4.extract_lane']
 export const SHUFFLE = 0x0d

@@ -2,7 +2,7 @@
 // state after the last token.
 import { type Evaluation, floatOf, given, unfit, wants } from '../ir/operator.ts'
 import { numbersOf, reader, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
-import { stateHeads, updateRule } from '../operators/states.ts'
+import { stateHeads, updateRule } from '../operators/attention.ts'
 import { headsOf, headWriter } from './attention.ts'
 
 /** Optional inputs. */

@@ -43,9 +43,13 @@ export function readTensorFields(message: Message): TensorFields {
   const values: (number | bigint)[] = []
   const entries = new Map<string, string>()
   let raw: Uint8Array | undefined
+  let floats: Uint8Array | undefined
+  const isFirstList = () => floats === undefined && values.length === 0
   message.fields((field) => {
     if (field === 1) message.ints(dims)
     else if (field === 2) type = message.int()
+    // A list in one piece has the bytes of raw data.
+    else if (field === 4 && message.isPacked && isFirstList()) floats = message.bytes()
     else if (field === 4) message.floats(values as number[])
     else if (field === 5) message.ints(values as number[])
     else if (field === 7 || field === 11) message.bigs(values as bigint[])
@@ -61,7 +65,17 @@ export function readTensorFields(message: Message): TensorFields {
   const base = { name, dtype, dims, byteLength }
   if (location === EXTERNAL) return { ...base, data: { in: 'external', entries } }
   if (raw !== undefined) return { ...base, data: { in: 'raw', bytes: raw } }
+  if (floats !== undefined) {
+    if (dtype === 'f32' && values.length === 0 && floats.byteLength === byteLength)
+      return { ...base, data: { in: 'raw', bytes: floats } }
+    return { ...base, data: { in: 'list', values: [...floatsIn(message, floats), ...values] } }
+  }
   return { ...base, data: values.length === 0 ? { in: 'none' } : { in: 'list', values } }
+}
+
+function floatsIn(message: Message, bytes: Uint8Array): number[] {
+  if (bytes.byteLength % 4 !== 0) throw message.wrong('a list of floats ends within a float')
+  return Array.from(new Float32Array(bytes.slice().buffer))
 }
 
 function readEntry(message: Message, entries: Map<string, string>): void {

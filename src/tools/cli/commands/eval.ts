@@ -28,7 +28,12 @@ import { checkReport } from '../write/check-output.ts'
 import { hashOf, hashWeights, jobKey, openWork, type Work } from '../write/work-folder.ts'
 
 /** Greedy, without penalties or drafts, whatever the model's files recommend. */
-const GREEDY: GenerateOptions = { ...SAMPLER_DEFAULTS, seed: undefined, temperature: 0, speculation: 'off' }
+export const GREEDY: GenerateOptions = {
+  ...SAMPLER_DEFAULTS,
+  seed: undefined,
+  temperature: 0,
+  speculation: 'off',
+}
 
 /** A model that answers in its own conversations. */
 const replyModel = (engine: Engine): ReplyModel => ({

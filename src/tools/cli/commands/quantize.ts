@@ -9,6 +9,7 @@ import { DEFAULT_DRIFT } from '../../shrink/matrix/targets.ts'
 import { withTables } from '../../shrink/vocabulary/coded-tables.ts'
 import {
   type CompressFlags,
+  type CompressJob,
   calibrationOption,
   compress,
   dampOption,
@@ -22,7 +23,7 @@ import { loadSolver, startSolver } from '../node-host.ts'
 import { MODEL, real, size } from '../options.ts'
 import { unused, withIgnored } from '../terminal/notes.ts'
 
-interface QuantizeFlags extends CompressFlags, TableFlags {
+export interface QuantizeFlags extends CompressFlags, TableFlags {
   readonly method: 'rtn' | 'gptq'
   readonly weights: 'w4' | 'w4m' | 'w8' | 'w4_channel' | 'mixed' | 'keep'
   readonly budget?: number
@@ -86,10 +87,9 @@ export function quantizeCommand(): Command {
 }
 
 async function quantize(model: string, output: string, flags: QuantizeFlags): Promise<void> {
-  const { method, calibration, weights, budget, damp, drift, sweeps } = flags
+  const { method, calibration, weights, budget } = flags
   const isMixed = weights === 'mixed'
   const as = flags.as ?? (output.endsWith('.gguf') ? 'gguf' : 'hbm')
-  const tables = tableFormats(flags)
   checkTables(flags, as)
   if (weights === 'keep') checkKept(flags, as)
   if ((method !== 'rtn' || isMixed) && calibration === undefined) {
@@ -114,7 +114,20 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
         : `--budget is for --weights mixed, and the weights are ${weights}; omit it, or choose mixed`,
     )
   }
-  await compress<MatrixReport>({
+  await compress(quantizeJob(model, output, as, flags))
+}
+
+/** The job of `quantize`; the flags must fit together. */
+export function quantizeJob(
+  model: string,
+  output: string,
+  as: CompressJob<MatrixReport>['as'],
+  flags: QuantizeFlags,
+): CompressJob<MatrixReport> {
+  const { method, weights, budget, damp, drift, sweeps } = flags
+  const isMixed = weights === 'mixed'
+  const tables = tableFormats(flags)
+  return {
     model,
     output,
     flags,
@@ -151,7 +164,7 @@ async function quantize(model: string, output: string, flags: QuantizeFlags): Pr
       return { matrices, contents: withTables(contents, prepared.weights, tables, shared.signal, head) }
     },
     totals: (matrices) => ({ loss: sum(matrices, 'loss'), lossBefore: sum(matrices, 'lossBefore') }),
-  })
+  }
 }
 
 /** Throws `unsupported` for table formats that the output or the budget does not support. */

@@ -42,6 +42,12 @@ function costsOf({ parameters, weightBytes, tokens, held, isSurveyed }: JobSize)
   }
 }
 
+/** About how long it takes to compress a model and write it, in milliseconds on one typical core. */
+export function compressMs(size: Pick<JobSize, 'parameters' | 'weightBytes' | 'tokens'>): number {
+  const { hashing, solving, writing } = costsOf({ ...size, held: 0, isSurveyed: false })
+  return hashing + solving + writing
+}
+
 /** Shows each phase with the time left. */
 export class CompressProgress extends ShrinkProgress<'hashing' | 'surveying' | 'solving'> {
   readonly #isSurveyed: boolean
@@ -71,5 +77,5 @@ export function walkProgress(): (progress: WalkProgress) => void {
   return (progress) => show(walkText(progress), progress.segment / progress.segments)
 }
 
-const walkText = ({ segment, segments, what, done, total }: WalkProgress): string =>
+export const walkText = ({ segment, segments, what, done, total }: WalkProgress): string =>
   `block ${segment + 1} of ${segments}: ${what}, ${done} of ${total}`

@@ -104,7 +104,7 @@ export function withCompressOptions(command: Command): Command {
   )
 }
 
-interface CompressJob<Report> {
+export interface CompressJob<Report> {
   /** `<model>` as typed. */
   readonly model: string
   readonly output: string
@@ -120,6 +120,8 @@ interface CompressJob<Report> {
   readonly lineOf: (report: Report) => string
   /** Additional fields of the JSON output. */
   readonly totals: (reports: readonly Report[]) => object
+  /** The progress of the job that this one is a step of. That job reports what was written or stopped. */
+  readonly within?: Pick<CompressProgress, 'hashed' | 'walked' | 'written'>
 }
 
 export interface SharedOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
@@ -147,7 +149,7 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
       model,
       { weights: job.policy, lora: flags.lora, forPack: true },
       signal,
-      (prepared) => solve(job, prepared, signal),
+      (prepared) => writeCompressed(job, prepared, signal),
     )
     const { threads, lora } = flags
     const isJudged = flags.heldOut > 0
@@ -173,8 +175,8 @@ export async function compress<Report>(job: CompressJob<Report>): Promise<void> 
   )
 }
 
-/** Makes and writes the output. */
-async function solve<Report>(
+/** Makes and writes the output. Throws what `compress` throws. */
+export async function writeCompressed<Report>(
   job: CompressJob<Report>,
   prepared: PreparedModel,
   signal: AbortSignal,
@@ -191,7 +193,8 @@ async function solve<Report>(
       : await readWindows(calibration, prepared, { ...flags, windows: flags.windows + flags.heldOut })
   const { windows, held } = splitWindows(all, flags)
   const progress = progressOf(job, prepared, windows, held)
-  const key = await keyOf(prepared, windows, job, progress.hashed, signal)
+  const { hashed, walked, written } = job.within ?? progress
+  const key = await keyOf(prepared, windows, job, hashed, signal)
   const work = await openWork(`${output}.work`, key, flags.resume === true)
   try {
     const { contents, tensors, matrices } = await job.make(prepared, {
@@ -200,19 +203,18 @@ async function solve<Report>(
       signal,
       host: nodeHost(),
       threads: flags.threads,
-      onProgress: progress.walked,
+      onProgress: walked,
       onMatrix: (report) => {
-        if (json === true) return
+        if (json === true || job.within !== undefined) return
         clearProgress()
         process.stdout.write(visible(`${job.lineOf(report)}\n`))
       },
     })
-    const onBytes = progress.written
-    await writeModel({ model, output, as, prepared, contents, tensors, signal, onBytes })
+    await writeModel({ model, output, as, prepared, contents, tensors, signal, onBytes: written })
     await work.removeAll()
     return { matrices, held, progress }
   } catch (error) {
-    if (signal.aborted) {
+    if (signal.aborted && job.within === undefined) {
       clearProgress()
       process.stderr.write(
         visible(`${output}.work has the finished part; repeat the command with --resume to continue\n`),

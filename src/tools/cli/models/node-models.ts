@@ -1,6 +1,7 @@
 // Encoders and networks in a Node program: `Embedder.load` and `Network.load` with the model in this process
 // and Node workers as threads.
 import { existsSync, statSync } from 'node:fs'
+import type { ByteSource } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { Embedder, type EmbedderOptions } from '../../../encoders/embedder/embedder.ts'
 import { loadEncoder } from '../../../encoders/service/build-encoder.ts'
@@ -11,11 +12,12 @@ import type { FileOpener, OpenFiles } from '../../../engine/load/open/requested-
 import { localConnection } from '../../../engine/wire/connection.ts'
 import { Network, type NetworkOptions } from '../../../network/api/network.ts'
 import { dataBeside } from '../../../network/service/build-network.ts'
+import { planStore } from '../../../network/service/plan-store.ts'
 import { openModelFiles } from '../files.ts'
 import { isUrl } from '../hub-here.ts'
 import { blobFiles, givenStore, placeOfSource } from '../node-engine.ts'
 import { nodeHost } from '../node-host.ts'
-import type { StoreOption } from '../store/node-store.ts'
+import { type StoreOption, storeOf } from '../store/node-store.ts'
 
 /** A local sentence-transformers folder may lack some files. */
 const encoderOpener =
@@ -62,7 +64,7 @@ export async function loadNetwork(source: ModelSource, options: NetworkOptions =
 export async function openNetworkAt(
   place: string,
   options: NetworkOptions,
-  how: Parameters<typeof openModelFiles>[1],
+  how: NonNullable<Parameters<typeof openModelFiles>[1]>,
 ): Promise<Network> {
   const opened: OpenFiles[] = []
   const open = async (each: string): Promise<OpenFiles> => {
@@ -74,7 +76,9 @@ export async function openNetworkAt(
   try {
     const { sources } = await open(place)
     const beside = dataBeside(sources, open)
-    return await Network.open({ sources, close }, options, { ...nodeHost(), beside })
+    const device = storeOf(how.store)
+    const plans = device && ((graph: ByteSource) => planStore(graph, device))
+    return await Network.open({ sources, close }, options, { ...nodeHost(), beside, plans })
   } catch (error) {
     await close()
     throw error

@@ -1,12 +1,12 @@
 // The models in a store: its files, grouped by the address under which a load would ask for them.
 import { isFileOf } from '../../../core/store/address.ts'
 import { CATALOGUE } from '../../../core/store/catalogue.ts'
+import { madeFrom } from '../../../core/store/derived.ts'
 import type { Device } from '../../../core/store/device/device.ts'
 import type { StoredFile } from '../../../core/store/device/model-store.ts'
 import { hubUrl, parseHubAddress, repoAddressOf } from '../../../core/store/hub.ts'
 import { listFiles } from '../../../core/store/stored-models.ts'
 import { hubHere } from '../hub-here.ts'
-import { packedModel } from '../store/pack-address.ts'
 
 export interface StoredModel {
   /**
@@ -32,17 +32,19 @@ const OWN = /\.(gguf|hbm)$/i
 export async function listStoredModels(device: Device | undefined): Promise<StoredModel[]> {
   if (device === undefined) return []
   const files = await listFiles(device)
-  const groups = groupsOf(files.filter(({ url }) => packedModel(url) === undefined))
+  const groups = groupsOf(files.filter(({ url }) => madeFrom(url) === undefined))
   for (const file of files) {
-    const model = packedModel(file.url)
-    if (model !== undefined) groups.set(model, [...(groups.get(model) ?? []), file])
+    const made = madeFrom(file.url)
+    if (made === undefined) continue
+    const model = [...groups].find(([, own]) => own.some(({ url }) => url === made))?.[0] ?? made
+    groups.set(model, [...(groups.get(model) ?? []), file])
   }
   const models = [...groups].map(([address, files]) => ({
     name: nameOf(address),
     address,
     bytes: files.reduce((sum, { size }) => sum + size, 0),
     used: Math.max(...files.map(({ used }) => used)),
-    isComplete: files.every(({ url, isComplete }) => isComplete || packedModel(url) !== undefined),
+    isComplete: files.every(({ url, isComplete }) => isComplete || madeFrom(url) !== undefined),
     files,
   }))
   return models.sort((one, other) => other.used - one.used || (one.name < other.name ? -1 : 1))

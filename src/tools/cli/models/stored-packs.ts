@@ -5,6 +5,7 @@ import { packBytes } from '../../../core/formats/hbm/hbm.ts'
 import { type PackContents, writePack } from '../../../core/formats/hbm/hbm-writer.ts'
 import { isTowerName, type Place } from '../../../core/formats/names/named-files.ts'
 import { openFiles } from '../../../core/formats/open-files.ts'
+import { packAddress } from '../../../core/store/derived.ts'
 import type { Device } from '../../../core/store/device/device.ts'
 import { ModelStore } from '../../../core/store/device/model-store.ts'
 import type { StoredPart, Version } from '../../../core/store/device/part-file.ts'
@@ -16,7 +17,6 @@ import { prepareModel } from '../../../engine/load/prepare.ts'
 import { isUrl } from '../hub-here.ts'
 import { nodeHost } from '../node-host.ts'
 import { packageVersion } from '../options.ts'
-import { packAddress } from '../store/pack-address.ts'
 
 /** Packs hold the weights as `auto` stores them, without adapters, towers or another architecture. */
 export const readsPack = ({

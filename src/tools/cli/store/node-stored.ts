@@ -1,18 +1,10 @@
 // The public functions for stored models, for Node's store.
-import { isFileOf } from '../../../core/store/address.ts'
 import type { StoredFile } from '../../../core/store/device/model-store.ts'
 import type { Hub, RepoAddress } from '../../../core/store/hub.ts'
-import {
-  countBytes,
-  freeBytes,
-  listFiles,
-  removeFiles,
-  removeModel,
-} from '../../../core/store/stored-models.ts'
+import { countBytes, freeBytes, listFiles, removeModel } from '../../../core/store/stored-models.ts'
 import { resolveSource } from '../../../engine/api/request/load-request.ts'
 import { hubHere } from '../hub-here.ts'
 import { storeOf } from './node-store.ts'
-import { packedModel } from './pack-address.ts'
 
 type Address = string | URL | RepoAddress
 
@@ -31,12 +23,7 @@ export async function storedBytes(address: Address, hub?: Hub): Promise<number> 
 
 export async function unstore(address: Address, hub?: Hub): Promise<void> {
   const store = storeOf(undefined)
-  if (store === undefined) return
-  const place = placeOf(address, hub)
-  const isOfModel = isFileOf(place)
-  const packs = (await listFiles(store)).filter(({ url }) => isOfModel(packedModel(url) ?? ''))
-  await removeFiles(packs, store)
-  await removeModel(place, store)
+  if (store !== undefined) await removeModel(placeOf(address, hub), store)
 }
 
 export async function makeRoom(bytes: number): Promise<string[]> {

@@ -86,11 +86,13 @@ const KINDS = {
   samples: ['JSON lines', '.jsonl', '.json'],
   markdown: ['a Markdown table', '.md'],
   plot: ['an SVG plot', '.svg'],
+  page: ['an HTML page', '.html', '.htm'],
   numbers: ['raw f32 numbers', '.bin', '.f32'],
 } as const satisfies Readonly<Record<string, readonly [what: string, ...endings: string[]]>>
 
 /** Extensions by which other programs recognize a format. */
-const PROMISING = /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
+const PROMISING =
+  /\.(?:hbm|gguf|safetensors|onnx|jsonl?|csv|md|html?|svg|png|jpe?g|webp|pdf|np[yz]|pth?|zip)$/i
 
 /** Throws `unsupported` if the output's name has the extension of another format. */
 export function checkName(output: string, kind: keyof typeof KINDS): void {

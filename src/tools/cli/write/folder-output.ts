@@ -1,6 +1,7 @@
 // `convert` to a folder with safetensors.
 import { join } from 'node:path'
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import { type FolderDType, modelFolder } from '../../shrink/folder/model-folder.ts'
 import { withPrepared } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
@@ -30,13 +31,29 @@ export async function convertToFolder(
       )
     }
     const dtype = format?.toUpperCase() as FolderDType | undefined
-    const { json, bytes, chunks } = await modelFolder(prepared, { dtype, signal })
-    await makeFolder(output, output)
-    await writeOutput(join(output, WEIGHTS_FILE), countedChunks(chunks, bytes, writingProgress()), signal)
-    for (const [name, value] of json) {
-      const text = `${JSON.stringify(value, undefined, 2)}\n`
-      await writeOutput(join(output, name), [new TextEncoder().encode(text)], signal)
-    }
-    return bytes
+    return writeModelFolder(prepared, output, { dtype, signal, onBytes: writingProgress() })
   })
+}
+
+interface ModelFolderOptions {
+  readonly dtype?: FolderDType | undefined
+  readonly signal: AbortSignal
+  /** Bytes of the weights that have been written, and their total. */
+  readonly onBytes: (done: number, total: number) => void
+}
+
+/** Writes config.json last; returns the bytes of the weights. Throws what `modelFolder` and writing throw. */
+export async function writeModelFolder(
+  prepared: PreparedModel,
+  output: string,
+  { dtype, signal, onBytes }: ModelFolderOptions,
+): Promise<number> {
+  const { json, bytes, chunks } = await modelFolder(prepared, { dtype, signal })
+  await makeFolder(output, output)
+  await writeOutput(join(output, WEIGHTS_FILE), countedChunks(chunks, bytes, onBytes), signal)
+  for (const [name, value] of json) {
+    const text = `${JSON.stringify(value, undefined, 2)}\n`
+    await writeOutput(join(output, name), [new TextEncoder().encode(text)], signal)
+  }
+  return bytes
 }

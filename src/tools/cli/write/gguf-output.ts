@@ -9,11 +9,12 @@ import { type GgufOutput, modelGguf } from '../../shrink/gguf/model-gguf.ts'
 import { requantizedGguf } from '../../shrink/gguf/requantize-gguf.ts'
 import { withPrepared } from '../models/model.ts'
 import type { EngineFlags } from '../options.ts'
+import { DEFAULT_PYTHON } from '../run-python.ts'
 import { note } from '../terminal/notes.ts'
 import { writeOutput } from '../terminal/output.ts'
 import { makeFolder } from './check-output.ts'
 import { countedChunks, writingProgress } from './counted-contents.ts'
-import { checkLlamaCpp, DEFAULT_PYTHON, isKQuant, K_QUANTS, type KQuant, writeKQuants } from './k-quants.ts'
+import { checkLlamaCpp, isKQuant, K_QUANTS, type KQuant, writeKQuants } from './k-quants.ts'
 
 const DTYPES = {
   f32: 'F32',

@@ -4,8 +4,9 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdir, readdir, writeFile } from 'node:fs/promises'
 import { setTimeout as after } from 'node:timers/promises'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
+import { DEFAULT_PYTHON } from '../run-python.ts'
 import { ended, halfbyte, MAIN, path, start, testModels } from '../testing/program.ts'
-import { DEFAULT_PYTHON, isKQuant, K_QUANTS } from './k-quants.ts'
+import { isKQuant, K_QUANTS } from './k-quants.ts'
 
 testModels()
 

@@ -1,11 +1,9 @@
 // K-quants. In: a GGUF file in F16. Out: the same model in llama.cpp's blocks, written by llama.cpp itself
 // in the Python package llama-cpp-python.
-import { spawn } from 'node:child_process'
 import { open, realpath, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { HalfbyteError } from '../../../core/base/errors.ts'
-import { systemCode } from '../system-errors.ts'
+import { runPython, SAFE_PATH } from '../run-python.ts'
 import { PART, writeOutput } from '../terminal/output.ts'
 
 /** llama.cpp's own names, in lower case. */
@@ -25,20 +23,13 @@ export type KQuant = (typeof K_QUANTS)[number]
 
 export const isKQuant = (format: string): format is KQuant => K_QUANTS.some((name) => name === format)
 
-/** The program given by `--python`, or the one that most systems have. */
-export const DEFAULT_PYTHON = process.platform === 'win32' ? 'python' : 'python3'
-
 /**
  * With less free space than this when llama.cpp fails, the disk counts as full, because the file system
  * reserves some.
  */
 const FULL_BYTES = 1 << 20
 
-// Without the change to `sys.path`, Python would also look for packages in the working folder, which may
-// belong to anyone.
-const SCRIPT = `
-import sys
-sys.path[:] = [place for place in sys.path if place]
+const SCRIPT = `${SAFE_PATH}
 import ctypes, os
 import llama_cpp as llama
 kind = getattr(llama, 'LLAMA_FTYPE_MOSTLY_' + sys.argv[1].upper())
@@ -67,7 +58,7 @@ interface LlamaCpp {
 /** Before any work, throws `unsupported` if there is no Python with the package. */
 export async function checkLlamaCpp({ format, python }: LlamaCpp, signal: AbortSignal): Promise<void> {
   const install = `install it ("${python} -m pip install llama-cpp-python"), give a Python that has it with --python`
-  const { failure } = await runPython(python, [format], signal)
+  const { failure } = await runPython(python, ['-c', SCRIPT, format], signal)
   if (failure === undefined) return
   throw new HalfbyteError(
     'unsupported',
@@ -91,7 +82,7 @@ export async function writeKQuants(
   const [source, target] = [`${place}.f16${PART}`, place + PART]
   try {
     await writeOutput(source, chunks, signal)
-    const { failure } = await runPython(llama.python, [llama.format, source, target], signal)
+    const { failure } = await runPython(llama.python, ['-c', SCRIPT, llama.format, source, target], signal)
     if (failure !== undefined) throw await failed(output, failure)
     await flush(target)
     await rename(target, place)
@@ -114,29 +105,6 @@ async function fileAt(output: string): Promise<string> {
     { output },
   )
 }
-
-/** Throws the signal's reason once the program has ended. `failure`: why it failed or did not start. */
-async function runPython(
-  python: string,
-  args: readonly string[],
-  signal: AbortSignal,
-): Promise<{ readonly failure: string | undefined }> {
-  signal.throwIfAborted()
-  const child = spawn(python, ['-c', SCRIPT, ...args], { stdio: ['ignore', 'ignore', 'pipe'] })
-  const { promise, resolve } = Promise.withResolvers<string | undefined>()
-  const said = text(child.stderr).catch(() => '')
-  child.once('error', (error) => resolve(`it could not be started (${systemCode(error) ?? error.message})`))
-  child.once('close', async (code, killed) =>
-    resolve(code === 0 ? undefined : lastLine(await said) || `it ended with ${killed ?? code}`),
-  )
-  const stop = () => child.kill()
-  signal.addEventListener('abort', stop)
-  const failure = await promise.finally(() => signal.removeEventListener('abort', stop))
-  signal.throwIfAborted()
-  return { failure }
-}
-
-const lastLine = (said: string): string => said.trim().split('\n').at(-1)?.trim() ?? ''
 
 /** llama.cpp does not report a full disk, so the free space is checked while the incomplete file exists. */
 async function failed(output: string, failure: string): Promise<HalfbyteError> {

@@ -8,19 +8,52 @@ import { SCALE_FACTOR } from '../../../core/weights/quantize-weights.ts'
 /** The encodings that consist of codes. A weight is `scale * (code - zero)`, or `scale * code + minimum`. */
 export type Format = 'w4_g32' | 'w4m_g32' | 'w8_g32' | 'w4_channel'
 
-/** A format's number of codes, and the code of a zero weight if there is no minimum. */
-export const CODES: Readonly<
-  Record<Format, { readonly least: number; readonly most: number; readonly zero: number }>
-> = {
-  w4_g32: { least: 0, most: 15, zero: 8 },
-  w4m_g32: { least: 0, most: 15, zero: 0 },
-  w8_g32: { least: 1, most: 255, zero: 128 },
-  w4_channel: { least: 0, most: 15, zero: 8 },
+/**
+ * Formats without kernels, by bits and inputs per group. Solvers support them so that they can be measured.
+ */
+type TrialFormat = 'w4_g64' | 'w4_g128' | `w${2 | 3}_g${32 | 64 | 128}`
+
+/** A format that a solver can choose codes for. */
+export type GridFormat = Format | TrialFormat
+
+interface Codes {
+  readonly least: number
+  readonly most: number
+  /** The code of a zero weight if there is no minimum. */
+  readonly zero: number
+  /** Inputs that share a scale. Default: all. */
+  readonly group?: number
 }
 
-/** An [n, k] matrix. The last group of a row is shorter if k is not a multiple of 32. */
-export interface CodedMatrix {
-  readonly format: Format
+const signed = (bits: number, group?: number): Codes => ({
+  least: 0,
+  most: 2 ** bits - 1,
+  zero: 2 ** (bits - 1),
+  ...(group !== undefined && { group }),
+})
+
+/** A format's codes and groups. */
+export const CODES: Readonly<Record<GridFormat, Codes>> = {
+  w4_g32: signed(4, GROUP_SIZE),
+  w4m_g32: { least: 0, most: 15, zero: 0, group: GROUP_SIZE },
+  w8_g32: { least: 1, most: 255, zero: 128, group: GROUP_SIZE },
+  w4_channel: signed(4),
+  w4_g64: signed(4, 64),
+  w4_g128: signed(4, 128),
+  w3_g32: signed(3, 32),
+  w3_g64: signed(3, 64),
+  w3_g128: signed(3, 128),
+  w2_g32: signed(2, 32),
+  w2_g64: signed(2, 64),
+  w2_g128: signed(2, 128),
+}
+
+/** Inputs of the largest group, unless it is a whole row. */
+export const LARGEST_GROUP = 128
+
+/** An [n, k] matrix. The last group of a row is shorter if k is not a multiple of the group's size. */
+export interface CodedMatrix<F extends GridFormat = Format> {
+  readonly format: F
   readonly n: number
   readonly k: number
   /** [n][k] */
@@ -34,10 +67,10 @@ export interface CodedMatrix {
 }
 
 /** Inputs that share a scale. */
-export const groupSize = (format: Format, k: number): number =>
-  format === 'w4_channel' ? roundUp(k, GROUP_SIZE) : GROUP_SIZE
+export const groupSize = (format: GridFormat, k: number): number =>
+  CODES[format].group ?? roundUp(k, GROUP_SIZE)
 
-export const groupCount = (format: Format, k: number): number => Math.ceil(k / groupSize(format, k))
+export const groupCount = (format: GridFormat, k: number): number => Math.ceil(k / groupSize(format, k))
 
 /** The groups of a row, some of which may be empty. */
 export interface Groups {
@@ -47,7 +80,11 @@ export interface Groups {
   readonly of: Uint32Array
 }
 
-export function groupsOf({ format, k, ends }: Pick<CodedMatrix, 'format' | 'k' | 'ends'>): Groups {
+export function groupsOf({
+  format,
+  k,
+  ends,
+}: Pick<CodedMatrix<GridFormat>, 'format' | 'k' | 'ends'>): Groups {
   const size = groupSize(format, k)
   const own =
     ends ?? Uint32Array.from({ length: groupCount(format, k) }, (_, group) => Math.min(k, (group + 1) * size))
@@ -57,7 +94,12 @@ export function groupsOf({ format, k, ends }: Pick<CodedMatrix, 'format' | 'k' |
 }
 
 /** A matrix without codes yet. */
-export function emptyMatrix(format: Format, n: number, k: number, ends?: Uint32Array): CodedMatrix {
+export function emptyMatrix<F extends GridFormat>(
+  format: F,
+  n: number,
+  k: number,
+  ends?: Uint32Array,
+): CodedMatrix<F> {
   const groups = n * (ends?.length ?? groupCount(format, k))
   return {
     format,
@@ -71,7 +113,7 @@ export function emptyMatrix(format: Format, n: number, k: number, ends?: Uint32A
 }
 
 /** The exact weights that the codes represent, [n][k]. */
-export function decode({ format, n, k, codes, scales, minimums }: CodedMatrix): Float64Array {
+export function decode({ format, n, k, codes, scales, minimums }: CodedMatrix<GridFormat>): Float64Array {
   const half = halfTable()
   const size = groupSize(format, k)
   const groups = groupCount(format, k)

@@ -52,12 +52,20 @@ const FAMILIES: ReadonlyMap<string, FolderFamily> = new Map(
   } satisfies Record<string, FolderFamily>),
 )
 
+/** Llama with a window in each layer. */
+const MISTRAL: FolderFamily = {
+  type: 'mistral',
+  class: 'MistralForCausalLM',
+  keys: ({ window: sliding }) => ({ sliding_window: sliding?.positions ?? 0 }),
+}
+
 /**
  * The names of the values, in JSON, without `torch_dtype` and token ids. Throws `unsupported` for other
  * families.
  */
 export async function folderConfig(config: ModelConfig): Promise<MetaObject> {
-  const family = FAMILIES.get(config.family)
+  const { family: name, window: sliding } = config
+  const family = name === 'llama' && sliding !== undefined ? MISTRAL : FAMILIES.get(name)
   if (family === undefined) {
     throw new HalfbyteError(
       'unsupported',

@@ -1,11 +1,11 @@
 // Folders from other formats. In: random models and published vocabularies. Out: the same weights and tokens
 // when the folder is read.
 import { describe, expect, test } from 'vitest'
-import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
+import { ggufFile, safetensorsFiles } from '../../../../test/conformance/testing/model-files.ts'
 import { type RandomOptions, randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
 import { fixtureText } from '../../../../test/helpers/fixture.ts'
 import { openModel } from '../../../core/arch/open-model.ts'
-import { bufferSource, joinBytes } from '../../../core/base/bytes.ts'
+import { blobSource, bufferSource, joinBytes } from '../../../core/base/bytes.ts'
 import { isHalfbyteError } from '../../../core/base/errors.ts'
 import { readGguf } from '../../../core/formats/gguf/gguf.ts'
 import type { JsonTokenizerSpec } from '../../../core/text/spec.ts'
@@ -88,6 +88,18 @@ describe('a GGUF model as a folder', () => {
     expect(file.tensors.get('model.layers.0.self_attn.q_proj.weight')?.dtype).toBe('BF16')
     expect(file.tensors.get('model.norm.weight')?.dtype).toBe('F32')
   })
+})
+
+test('a Llama with a window is written as Mistral', async () => {
+  const files = safetensorsFiles(randomLlama({ seed: 5, window: 20 }))
+  const file = await openModel(files.map((each) => blobSource(each.name, each)))
+  const model = await prepareModel(file, { weights: 'f32', forPack: true })
+  const { json } = await modelFolder(model, { signal })
+  expect(json.get('config.json')).toMatchObject({
+    architectures: ['MistralForCausalLM'],
+    sliding_window: 20,
+  })
+  expect((await folderOf(model)).config.window).toEqual(model.config.window)
 })
 
 const published = (name: string): JsonTokenizerSpec => ({

@@ -8,6 +8,7 @@
 // Cholesky factor is C^-1; it is not needed.
 
 import { HalfbyteError } from '../../../core/base/errors.ts'
+import { LARGEST_GROUP } from '../codes/coded-matrix.ts'
 import type { InputStats } from './hessian.ts'
 
 /** Rows of a matrix: row i begins at `at` + i * `stride`. */
@@ -64,7 +65,8 @@ export const factorBytes = (k: number, withDrift: boolean): number =>
   8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
 
 /** Bytes that solving needs in addition to the factor, for up to `n` outputs at once; `panel` grows once. */
-export const slabBytes = (n: number, k: number): number => 8 * (3 * n * k + 32 * (n + 2 * k) + 64)
+export const slabBytes = (n: number, k: number): number =>
+  8 * (3 * n * k + 32 * (n + 2 * k) + LARGEST_GROUP * n + 64)
 
 export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })
 

@@ -1,6 +1,6 @@
 // GPTQ. In: small problems. Out: whether codes match the definition of OBS, and losses the measured ones.
 import { describe, expect, test } from 'vitest'
-import { decode, type Format } from '../codes/coded-matrix.ts'
+import { decode, type GridFormat } from '../codes/coded-matrix.ts'
 import {
   hessianOf,
   measuredLoss,
@@ -19,20 +19,29 @@ import { targetsOf, transposedDrift } from './targets.ts'
 /** Fits grids as the solver does, for comparison with the definition. */
 const PLAIN = { search: false }
 
-const FORMATS: readonly Format[] = ['w4_g32', 'w4m_g32', 'w8_g32', 'w4_channel']
+const FORMATS: readonly GridFormat[] = [
+  'w4_g32',
+  'w4m_g32',
+  'w8_g32',
+  'w4_channel',
+  'w4_g64',
+  'w3_g32',
+  'w2_g128',
+]
 
 const factorOf = ({ inputs, k }: Problem, options = {}) => factorize('w', inputStats('w', inputs, k), options)
 
-/** Sixteen levels around zero, with the clipping of least weighted error; a direct implementation. */
+/** 2 `zero` levels around zero, with the clipping of least weighted error; a direct implementation. */
 const symmetric =
-  (clips: readonly number[]): QuantizerOf =>
+  (clips: readonly number[], zero = 8): QuantizerOf =>
   (weights, importance) => {
     const peak = weights.reduce((most, w) => (Math.abs(w) > Math.abs(most) ? w : most), 0)
-    const level = (w: number, scale: number) => Math.min(7, Math.max(-8, Math.floor(w / scale + 0.5)))
+    const level = (w: number, scale: number) =>
+      Math.min(zero - 1, Math.max(-zero, Math.floor(w / scale + 0.5)))
     let least = Number.POSITIVE_INFINITY
     let scale = 0
     for (const clip of clips) {
-      const codes = weights.map((w) => level(w, -peak / clip))
+      const codes = weights.map((w) => level(w, (-peak * 8) / (clip * zero)))
       const top = weights.reduce((sum, w, i) => sum + importance[i]! * w * codes[i]!, 0)
       const best = top / codes.reduce((sum, c, i) => sum + importance[i]! * c * c, 0)
       const error = weights.reduce((sum, w, i) => sum + importance[i]! * (w - best * codes[i]!) ** 2, 0)
@@ -61,6 +70,19 @@ describe('gptq', () => {
     expect(decode(coded)).toEqual(reference)
     const eight = gptq(problem.weights, n, k, 'w8_g32', factorOf(problem, { damp: 0.02 }), PLAIN)
     expect(decode(eight.coded)).toEqual(obs(problem, hessianOf(problem, 0.02), 32, bytes))
+  })
+
+  test.each<[GridFormat, number, number]>([
+    ['w4_g64', 64, 8],
+    ['w3_g64', 64, 4],
+    ['w2_g32', 32, 2],
+    ['w3_g128', 128, 4],
+  ])('%s: chooses the codes of OBS by its definition', (format, size, zero) => {
+    const [n, k] = [2, 136]
+    const problem = randomProblem(n, k, 180, size + zero)
+    const { coded } = gptq(problem.weights, n, k, format, factorOf(problem), PLAIN)
+    expect(Math.max(...coded.codes)).toBeLessThan(2 * zero)
+    expect(decode(coded)).toEqual(obs(problem, hessianOf(problem, 0.01), size, symmetric(ROW_CLIPS, zero)))
   })
 
   test('chooses the codes of OBS with one scale per output', () => {

@@ -16,7 +16,9 @@ import {
   checkWeights,
   emptyMatrix,
   type Format,
+  type GridFormat,
   type Groups,
+  groupSize,
   groupsOf,
 } from '../codes/coded-matrix.ts'
 import { type Factor, rowsOf, SLAB_ROWS } from './factor.ts'
@@ -25,24 +27,24 @@ import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
 
 /** The inputs of solving a row, in addition to the factor. */
-interface SlabOptions extends Omit<SolveOptions, 'before'> {
-  readonly format: Format
+interface SlabOptions<F extends GridFormat> extends Omit<SolveOptions, 'before'> {
+  readonly format: F
   /** Fraction of the inputs' drift to compensate for; see `targetsOf`. */
   readonly share: number
 }
 
-export interface Slab {
+export interface Slab<F extends GridFormat = Format> {
   readonly n: number
   readonly k: number
   /** [n][k] */
   readonly weights: Float32Array
   /** Its rows of B; see `targetsOf`. */
   readonly behind?: Float64Array | undefined
-  readonly options: SlabOptions
+  readonly options: SlabOptions<F>
 }
 
 /** The slabs of a matrix [n][k], in order. */
-export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
+export function slabsOf<F extends GridFormat>({ n, k, weights, behind, options }: Slab<F>): Slab<F>[] {
   return Array.from({ length: Math.ceil(n / SLAB_ROWS) }, (_, index) => {
     const first = index * SLAB_ROWS
     const end = Math.min((index + 1) * SLAB_ROWS, n)
@@ -60,11 +62,11 @@ export function slabsOf({ n, k, weights, behind, options }: Slab): Slab[] {
  * `drift`: D transposed, see `targetsOf`; absent if inputs have not drifted. `lossBefore`: loss of the
  * weights' nearest codes. Throws what `gptq` throws.
  */
-export function solveSlab(
-  { n, k, weights, behind, options }: Slab,
+export function solveSlab<F extends GridFormat>(
+  { n, k, weights, behind, options }: Slab<F>,
   factor: Factor,
   drift: Float64Array | undefined,
-): Solved {
+): Solved<F> {
   const { format, share } = options
   const targets = drift === undefined ? weights : targetsOf(weights, n, k, { drift, behind }, factor, share)
   const before = drift === undefined ? undefined : rtn(weights, n, k, format)
@@ -72,8 +74,11 @@ export function solveSlab(
 }
 
 /** The matrix of all slabs, in order. */
-export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): Solved {
-  const coded: CodedMatrix = emptyMatrix(options.format, n, k)
+export function joinSlabs<F extends GridFormat>(
+  { n, k, options }: Slab<F>,
+  solved: readonly Solved<F>[],
+): Solved<F> {
+  const coded = emptyMatrix(options.format, n, k)
   let codes = 0
   let scales = 0
   let loss = 0
@@ -92,7 +97,9 @@ export function joinSlabs({ n, k, options }: Slab, solved: readonly Solved[]): S
 
 /** The data for solving one group, which is compact in memory because it is read many times. */
 interface Group {
-  /** Rows and columns of C that belong to the group, [GROUP_SIZE][GROUP_SIZE]. */
+  /** Inputs of a whole group. */
+  readonly size: number
+  /** Rows and columns of C that belong to the group, [size][size]. */
   readonly corner: Float64Array
   readonly weights: Float64Array
   readonly sums: Float64Array
@@ -100,27 +107,28 @@ interface Group {
   readonly codes: Uint8Array
 }
 
-const newGroup = (): Group => ({
-  corner: new Float64Array(GROUP_SIZE * GROUP_SIZE),
-  weights: new Float64Array(GROUP_SIZE),
-  sums: new Float64Array(GROUP_SIZE),
-  errors: new Float64Array(GROUP_SIZE),
-  codes: new Uint8Array(GROUP_SIZE),
+const newGroup = (size: number): Group => ({
+  size,
+  corner: new Float64Array(size * size),
+  weights: new Float64Array(size),
+  sums: new Float64Array(size),
+  errors: new Float64Array(size),
+  codes: new Uint8Array(size),
 })
 
 // hot
 /** Chooses the codes of a group on a grid and returns its loss. */
 function solveGroup(
-  { corner, weights, sums, errors, codes }: Group,
+  { size, corner, weights, sums, errors, codes }: Group,
   count: number,
-  format: Format,
+  format: GridFormat,
   grid: Grid,
 ): number {
   const { least, most, zero } = CODES[format]
   const { scale, minimum, inverse } = grid
   let loss = 0
   for (let j = 0; j < count; j++) {
-    const at = j * GROUP_SIZE
+    const at = j * size
     let sum = sums[j]!
     for (let i = 0; i < j; i++) sum += errors[i]! * corner[at + i]!
     const root = corner[at + j]!
@@ -140,7 +148,13 @@ function solveGroup(
  * Stretches a grid around zero, or around the middle of the codes. Returns false if the grid is unchanged or
  * invalid.
  */
-function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number, stretch: number): boolean {
+function stretchGrid(
+  format: GridFormat,
+  grid: Grid,
+  scale: number,
+  minimum: number,
+  stretch: number,
+): boolean {
   if (scale === 0 || format === 'w8_g32') return false
   if (format !== 'w4m_g32') setGrid(grid, scale * stretch, 0)
   else if (stretch < 0) return false
@@ -148,15 +162,15 @@ function stretchGrid(format: Format, grid: Grid, scale: number, minimum: number,
   return true
 }
 
-export interface Solved {
-  readonly coded: CodedMatrix
+export interface Solved<F extends GridFormat = Format> {
+  readonly coded: CodedMatrix<F>
   /** sum ((w - stored) x)^2 over outputs and calibration inputs. */
   readonly loss: number
   /** The loss if every code is simply the nearest one, or that of `before`. */
   readonly lossBefore: number
 }
 
-/** Number of inputs whose s is computed at once. */
+/** Number of inputs whose s is computed at once, unless a group is solved as a whole. */
 const BLOCK = GROUP_SIZE
 /**
  * Factors of the wider and narrower grids tried in addition to the fitted one. Negative: with the longer side
@@ -170,18 +184,18 @@ export interface SolveOptions {
   /** Maximum sweeps of `refine` over the solution. Default 0. */
   readonly sweeps?: number | undefined
   /** The codes for which `lossBefore` is the loss. Default: the nearest codes. */
-  readonly before?: CodedMatrix | undefined
+  readonly before?: CodedMatrix<GridFormat> | undefined
 }
 
 /** Throws `format` for weights or scales that cannot be encoded. */
-export function gptq(
+export function gptq<F extends GridFormat>(
   weights: ArrayLike<number>,
   n: number,
   k: number,
-  format: Format,
+  format: F,
   factor: Factor,
   { search = true, sweeps = 0, before }: SolveOptions = {},
-): Solved {
+): Solved<F> {
   const rounded = rtn(weights, n, k, format)
   const lossBefore = lossOf(weights, before ?? rounded, factor)
   const { coded, losses } = choose(weights, rounded, factor, search ? STRETCHES : [])
@@ -204,18 +218,18 @@ export function solveCodes(
   return coded
 }
 
-interface Chosen {
-  readonly coded: CodedMatrix
+interface Chosen<F extends GridFormat = Format> {
+  readonly coded: CodedMatrix<F>
   /** Loss of each row. */
   readonly losses: Float64Array
 }
 
-function choose(
+function choose<F extends GridFormat>(
   weights: ArrayLike<number>,
-  rounded: CodedMatrix,
+  rounded: CodedMatrix<F>,
   factor: Factor,
   stretches: readonly number[],
-): Chosen {
+): Chosen<F> {
   const { format, n, k, ends } = rounded
   if (format === 'w4_channel') return solveRows(weights, rounded, factor, stretches)
   const coded = emptyMatrix(format, n, k, ends)
@@ -226,17 +240,17 @@ function choose(
 const total = (losses: Float64Array): number => losses.reduce((sum, each) => sum + each, 0)
 
 /** The loss of existing codes. */
-export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor): number {
+export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix<GridFormat>, factor: Factor): number {
   return total(solve(weights, coded, factor, 'kept'))
 }
 
 /** Also solves with wider and narrower scales, and keeps the best result for each row. */
-function solveRows(
+function solveRows<F extends GridFormat>(
   weights: ArrayLike<number>,
-  fitted: CodedMatrix,
+  fitted: CodedMatrix<F>,
   factor: Factor,
   stretches: readonly number[],
-): Chosen {
+): Chosen<F> {
   const { n, k } = fitted
   const best = copyOf(fitted)
   const losses = solve(weights, best, factor, 'static')
@@ -258,7 +272,7 @@ function solveRows(
   return { coded: best, losses }
 }
 
-const copyOf = (coded: CodedMatrix): CodedMatrix => ({
+const copyOf = <F extends GridFormat>(coded: CodedMatrix<F>): CodedMatrix<F> => ({
   ...coded,
   codes: coded.codes.slice(),
   scales: coded.scales.slice(),
@@ -270,13 +284,14 @@ const copyOf = (coded: CodedMatrix): CodedMatrix => ({
  */
 function solve(
   weights: ArrayLike<number>,
-  coded: CodedMatrix,
+  coded: CodedMatrix<GridFormat>,
   factor: Factor,
   how: 'kept' | 'static' | 'fitted',
   stretches: readonly number[] = [],
 ): Float64Array {
   const { n, k, format } = coded
   checkWeights(weights, n, k)
+  const block = how === 'fitted' ? groupSize(format, k) : BLOCK
   const work: Work = {
     weights,
     coded,
@@ -287,12 +302,13 @@ function solve(
     k,
     groups: groupsOf(coded),
     errors: factor.dense.room('errors', n * k),
-    sums: factor.dense.room('sums', n * BLOCK),
-    free: new Float64Array(BLOCK),
-    importance: new Float64Array(BLOCK),
+    block,
+    sums: factor.dense.room('sums', n * block),
+    free: new Float64Array(block),
+    importance: new Float64Array(block),
     grid: newGrid(),
     best: newGrid(),
-    group: newGroup(),
+    group: newGroup(block),
   }
   const losses = new Float64Array(n)
   let first = 0
@@ -316,16 +332,18 @@ const blockEnds = (k: number): Uint32Array =>
 
 interface Work {
   readonly weights: ArrayLike<number>
-  readonly coded: CodedMatrix
+  readonly coded: CodedMatrix<GridFormat>
   readonly factor: Factor
   readonly how: 'kept' | 'static' | 'fitted'
   readonly stretches: readonly number[]
-  readonly format: Format
+  readonly format: GridFormat
   readonly k: number
   readonly groups: Groups
   /** e, [n][k]. */
   readonly errors: Float64Array
-  /** s without the contribution of the block itself, [n][BLOCK]. */
+  /** Most inputs of a block. */
+  readonly block: number
+  /** s without the contribution of the block itself, [n][block]. */
   readonly sums: Float64Array
   /** The values that a group would take if it could be stored exactly. */
   readonly free: Float64Array
@@ -360,7 +378,7 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
 // hot
 /** Stores input j, as `known` or as the best code, and returns the resulting loss. */
 function solveInput(
-  { weights, coded, factor, format, k, errors, sums }: Work,
+  { weights, coded, factor, format, k, block, errors, sums }: Work,
   grid: Grid,
   row: number,
   first: number,
@@ -369,7 +387,7 @@ function solveInput(
 ): number {
   const base = row * k
   const { triangle } = factor
-  let sum = sums[row * BLOCK + j - first]!
+  let sum = sums[row * block + j - first]!
   for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
   const root = triangle[j * k + j]!
   const weight = weights[base + j]!
@@ -386,20 +404,20 @@ function solveInput(
  * in place. Returns its loss.
  */
 function fitBlock(work: Work, row: number, first: number, end: number): number {
-  const { weights, coded, format, k, sums, free, importance, grid, best, stretches, group } = work
+  const { weights, coded, format, k, block, sums, free, importance, grid, best, stretches, group } = work
   const { corner } = group
   const count = end - first
   // First computes the errors that remain if each input takes its best value.
   for (let j = 0; j < count; j++) {
-    let sum = sums[row * BLOCK + j]!
-    for (let i = 0; i < j; i++) sum += free[i]! * corner[j * BLOCK + i]!
-    const root = corner[j * BLOCK + j]!
+    let sum = sums[row * block + j]!
+    for (let i = 0; i < j; i++) sum += free[i]! * corner[j * block + i]!
+    const root = corner[j * block + j]!
     free[j] = -sum / root
     importance[j] = root * root
   }
   for (let j = 0; j < count; j++) {
     group.weights[j] = weights[row * k + first + j]!
-    group.sums[j] = sums[row * BLOCK + j]!
+    group.sums[j] = sums[row * block + j]!
     free[j] = group.weights[j]! - free[j]!
   }
   fitGrid(format, free, 0, count, grid, importance)
@@ -421,16 +439,16 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   return least
 }
 
-function takeCorner({ factor, k, group: { corner } }: Work, first: number, end: number): void {
+function takeCorner({ factor, k, block, group: { corner } }: Work, first: number, end: number): void {
   for (let j = first; j < end; j++) {
     const at = j * k
-    corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * BLOCK)
+    corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * block)
   }
 }
 
 /** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). */
-function earlier({ factor, errors, sums, k }: Work, n: number, first: number, end: number): void {
+function earlier({ factor, errors, sums, k, block }: Work, n: number, first: number, end: number): void {
   sums.fill(0)
   const rows = rowsOf(factor.triangle, k, first * k)
-  factor.dense.gemm(rowsOf(errors, k), rows, rowsOf(sums, BLOCK), n, end - first, first, 1)
+  factor.dense.gemm(rowsOf(errors, k), rows, rowsOf(sums, block), n, end - first, first, 1)
 }

@@ -14,13 +14,18 @@ import {
   type CodedMatrix,
   checkWeights,
   emptyMatrix,
-  type Format,
+  type GridFormat,
   groupCount,
   groupSize,
 } from '../codes/coded-matrix.ts'
 
 /** Throws `format` for weights or scales that cannot be encoded. */
-export function rtn(weights: ArrayLike<number>, n: number, k: number, format: Format): CodedMatrix {
+export function rtn<F extends GridFormat>(
+  weights: ArrayLike<number>,
+  n: number,
+  k: number,
+  format: F,
+): CodedMatrix<F> {
   checkWeights(weights, n, k)
   const coded = emptyMatrix(format, n, k)
   const size = groupSize(format, k)
@@ -63,7 +68,7 @@ const CUTS = [0, 0.02, 0.05, 0.09, 0.14]
  * same indices; default: all equally. Throws `format` for scales that do not fit in f16.
  */
 export function fitGrid(
-  format: Format,
+  format: GridFormat,
   weights: Float64Array,
   from: number,
   count: number,
@@ -72,7 +77,7 @@ export function fitGrid(
 ): void {
   if (format === 'w4m_g32') fitLine(weights, from, count, grid, importance)
   else if (format === 'w8_g32') setGrid(grid, peakOf(weights, from, count, Math.abs) / 127, 0)
-  else fitScale(weights, from, count, grid, importance)
+  else fitScale(format, weights, from, count, grid, importance)
 }
 
 export function setGrid(grid: Grid, scale: number, minimum: number): void {
@@ -91,7 +96,7 @@ export function loadGrid(grid: Grid, scalePattern: number, minimumPattern: numbe
 
 // hot
 /** The code nearest to a weight; halves go up. */
-export function codeOf(format: Format, { inverse, minimum }: Grid, weight: number): number {
+export function codeOf(format: GridFormat, { inverse, minimum }: Grid, weight: number): number {
   const { least, most, zero } = CODES[format]
   const code = Math.floor((weight - minimum) * inverse + (zero + 0.5))
   return code > most ? most : code < least ? least : code
@@ -104,6 +109,7 @@ function peakOf(weights: Float64Array, from: number, count: number, of: (weight:
 }
 
 function fitScale(
+  format: GridFormat,
   weights: Float64Array,
   from: number,
   count: number,
@@ -118,7 +124,7 @@ function fitScale(
     setGrid(grid, 0, 0)
     return
   }
-  setGrid(grid, searchScale(weights, from, count, peak, importance), 0)
+  setGrid(grid, searchScale(weights, from, count, peak, importance, CODES[format].zero), 0)
 }
 
 function fitLine(

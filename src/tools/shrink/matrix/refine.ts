@@ -11,7 +11,7 @@
 // Rows do not depend on each other. They are processed together, so that the effect of a block's changes on g
 // is a matrix product.
 
-import { CODES, type CodedMatrix, type Groups, groupsOf } from '../codes/coded-matrix.ts'
+import { CODES, type CodedMatrix, type GridFormat, type Groups, groupsOf } from '../codes/coded-matrix.ts'
 import { type Factor, PANEL_INPUTS, rowsOf, SLAB_ROWS } from './factor.ts'
 import { codeOf, type Grid, loadGrid, newGrid, setGrid } from './grid.ts'
 
@@ -23,7 +23,7 @@ const BLOCK = PANEL_INPUTS
 
 /** Some rows of a matrix. */
 interface Slab {
-  readonly coded: CodedMatrix
+  readonly coded: CodedMatrix<GridFormat>
   readonly groups: Groups
   readonly factor: Factor
   readonly rows: readonly Row[]
@@ -53,7 +53,12 @@ interface Row {
 }
 
 /** Modifies `coded`. The loss, including damping, never grows. */
-export function refine(weights: ArrayLike<number>, coded: CodedMatrix, factor: Factor, sweeps: number): void {
+export function refine(
+  weights: ArrayLike<number>,
+  coded: CodedMatrix<GridFormat>,
+  factor: Factor,
+  sweeps: number,
+): void {
   for (let first = 0; first < coded.n; first += SLAB_ROWS) {
     refineSlab(openSlab(weights, coded, factor, first, Math.min(first + SLAB_ROWS, coded.n)), sweeps)
   }
@@ -83,7 +88,7 @@ function lossOfRow({ errors, gradient }: Row): number {
 /** Prepares a slab, with its errors and gradients. */
 function openSlab(
   weights: ArrayLike<number>,
-  coded: CodedMatrix,
+  coded: CodedMatrix<GridFormat>,
   factor: Factor,
   first: number,
   end: number,

@@ -1,4 +1,5 @@
-// What every way to compute a convolution shares: its operands, the padded input, and the order of the result.
+// What every way to compute a convolution shares: its operands, the padded input, and the order of the
+// result.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import type { Axis } from '../../../onnx/operators/images/conv.ts'
 import { dimsOf, type Ref, turnedRef, unturned } from '../../loops/loops.ts'
@@ -33,7 +34,7 @@ export function channelsSecond(ref: Ref): Ref {
 
 /**
  * The input with the padding that the windows reach. `isLast`: whether channels must be adjacent in memory,
- * so that a window has long runs.
+ * so that a window has long runs. `fill`: the number in the padding. `more`: how many channels are added.
  */
 export function bordered(
   lowering: Lowering,
@@ -41,14 +42,15 @@ export function bordered(
   x: Ref,
   axes: readonly Pick<Axis, 'before' | 'after'>[],
   isLast: boolean,
+  { fill, more }: { readonly fill: number; readonly more: number } = { fill: 0, more: 0 },
 ): Ref {
   const order = [0, ...axes.map((_, at) => at + 2), 1]
-  const mustTurn = isLast && dimsOf(x)[1]! > 1
-  if (axes.every(({ before, after }) => before + after === 0)) {
+  const mustTurn = isLast && dimsOf(x)[1]! + more > 1
+  if (more === 0 && axes.every(({ before, after }) => before + after === 0)) {
     if (!mustTurn || x.view.strides[1] === 1) return x
     return unturned(moved(lowering, node, turnedRef(x, order)), order)
   }
   const none = [0, 0] as const
-  const around = [none, none, ...axes.map(({ before, after }) => [before, after] as const)]
-  return padded(lowering, node, x, around, 0, mustTurn ? order : undefined)
+  const around = [none, [0, more] as const, ...axes.map(({ before, after }) => [before, after] as const)]
+  return padded(lowering, node, x, around, fill, mustTurn ? order : undefined)
 }

@@ -46,6 +46,34 @@ export function productSides(
   return { args: [a, b], windows: windowsOf(lowering, a.view, front, rowAxes) }
 }
 
+/**
+ * The same for codes, whose channels are adjacent: A, its tables, and the summed axes in A's order. B is
+ * described elsewhere. `taps`: the sizes of the summed axes.
+ */
+export function codedRows(
+  lowering: Lowering,
+  windows: Ref,
+  taps: readonly number[],
+  rowAxes: number,
+): Pick<ProductLoop, 'windows'> & { readonly a: Ref; readonly order: readonly number[] } {
+  const { dims } = windows.view
+  const front = dims.length - taps.length
+  const order = orderOf(axesOf(windows.view, front))
+  const turned = transposed(windows.view, [...Array(front).keys(), ...order.map((axis) => front + axis)])
+  const plain = [
+    ...dims.slice(0, front - rowAxes),
+    countOf(dims.slice(front - rowAxes, front)),
+    countOf(taps),
+  ]
+  const view = reshaped(turned, plain)
+  if (view !== undefined) return { a: { ...windows, view }, order }
+  return {
+    a: { ...windows, view: turned },
+    order,
+    windows: windowsOf(lowering, turned, front, rowAxes, false, 1),
+  }
+}
+
 /** [batch, 1, ...places, ...taps], whose channels are adjacent, and [channels, 1, ...taps]. */
 export function columnSides(
   lowering: Lowering,
@@ -70,6 +98,7 @@ function windowsOf(
   front: number,
   rowAxes: number,
   isByColumn = false,
+  size = 4,
 ): Windows {
   const sums = collapsed(axesOf(view, front))
   const isRun = !isByColumn && sums.strides.at(-1) === 1
@@ -86,10 +115,11 @@ function windowsOf(
     sumAxes: view.dims.length - front,
     isByColumn,
     run,
-    rows: table(lowering, walk(rows.dims, rows.strides)),
+    rows: table(lowering, walk(rows.dims, rows.strides), size),
     gaps: table(
       lowering,
       starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - passed : 0)),
+      size,
     ),
   }
 }
@@ -98,8 +128,8 @@ function windowsOf(
 const ROW_UNITS = 4
 
 /** Converts elements to bytes. Layers with the same shape share a table. */
-function table(lowering: Lowering, elements: Int32Array): Ref {
-  const bytes = elements.map((each) => 4 * each)
+function table(lowering: Lowering, elements: Int32Array, size: number): Ref {
+  const bytes = elements.map((each) => size * each)
   return lowering.once(`table ${bytes}`, () =>
     lowering.values.table('i32', [bytes.length], (at) => bytes[at]!),
   )

@@ -1,4 +1,4 @@
-// Handlers of convolutions. A convolution is a product: each position's window, a view of the input, is a row
+// Convolutions. A convolution is a product: each position's window, a view of the input, is a row
 // of A, and each filter is a column of B. Channels become the output's last axis.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../../onnx/ir/operator.ts'
@@ -7,7 +7,6 @@ import { axesOf } from '../../../onnx/operators/images/conv.ts'
 import { dimsOf, type Ref, refTo } from '../../loops/loops.ts'
 import { add, arg } from '../../loops/tree.ts'
 import { reshaped, transposed, type View, whole } from '../../loops/view.ts'
-import type { Handler, SomeHandlers } from '../handler.ts'
 import { reshape } from '../lowering/layouts.ts'
 import { map } from '../lowering/loops.ts'
 import type { Lowering } from '../lowering/lowering.ts'
@@ -23,8 +22,6 @@ export function sidesOf(lowering: Lowering, node: Node) {
   const bias = biasName === '' ? undefined : lowering.values.ref(node, biasName)
   return { x, filters, bias, group: intOf(node, 'group', 1) }
 }
-
-const conv: Handler = (lowering, node) => convolve(lowering, node, sidesOf(lowering, node))
 
 /** Throws `format` if the filters do not fit the input. */
 export function convolve(
@@ -54,7 +51,7 @@ export function convolved(lowering: Lowering, node: Node, convolution: Convoluti
   const isSplit = group > 1 && !isChannelwise
   const dims = isSplit ? [batch, ...places, group, count / group] : [batch, ...places, count]
   const out = lowering.values.make(node.outputs[0]!, 'f32', dims)
-  const at = productView(dims, convolution, isChannelwise ? 1 : group, batch)
+  const at = productView(dims, { ...convolution, count }, isChannelwise ? 1 : group, batch)
   lowering.add({ loop: 'product', node: node.name, mapping: 'many-to-many', out, ...sides, at })
   let made = refTo(out)
   if (bias !== undefined) {
@@ -64,17 +61,23 @@ export function convolved(lowering: Lowering, node: Node, convolution: Convoluti
   return channelsSecond(reshape(lowering, node, made, [batch, ...places, count]))
 }
 
-const rowAxesOf = ({ places, isByRow }: Convolution): number => (isByRow ? 1 : places.length)
+const rowAxesOf = ({ places, isByRow }: Pick<Convolution, 'places' | 'isByRow'>): number =>
+  isByRow ? 1 : places.length
 
 /**
  * Views a value whose groups come last like the result of a product: batch, group and front axes, then rows
  * and columns.
  */
-function productView(dims: readonly number[], convolution: Convolution, group: number, batch: number): View {
-  const { places, filters } = convolution
+export function productView(
+  dims: readonly number[],
+  convolution: Pick<Convolution, 'places' | 'isByRow'> & { readonly count: number },
+  group: number,
+  batch: number,
+): View {
+  const { places, count } = convolution
   const front = places.slice(0, -rowAxesOf(convolution))
   const m = countOf(places.slice(front.length))
-  const each = dimsOf(filters)[0]! / group
+  const each = count / group
   const rows = reshaped(whole(dims), [batch, ...front, m, group, each])!
   const rank = front.length
   return transposed(rows, [0, rank + 2, ...front.map((_, at) => at + 1), rank + 1, rank + 3])
@@ -103,10 +106,25 @@ function channelSides(lowering: Lowering, node: Node, convolution: Convolution) 
   return columnSides(lowering, node, { value, view: windows }, filters, rowAxesOf(convolution))
 }
 
-/** The windows, [batch, group, ...places, channels of a group, ...taps]. */
-function rowsOf(lowering: Lowering, node: Node, { x, axes, places, group }: Convolution): Ref {
-  const isWindow = axes.some(({ kernel }) => kernel > 1)
-  const { value, view } = bordered(lowering, node, x, axes, isWindow)
+function rowsOf(lowering: Lowering, node: Node, convolution: Convolution): Ref {
+  const { x, axes } = convolution
+  return windowsIn(
+    bordered(
+      lowering,
+      node,
+      x,
+      axes,
+      axes.some(({ kernel }) => kernel > 1),
+    ),
+    convolution,
+  )
+}
+
+/** The windows in an input with its padding, [batch, group, ...places, channels of a group, ...taps]. */
+export function windowsIn(
+  { value, view }: Ref,
+  { axes, places, group }: Pick<Convolution, 'axes' | 'places' | 'group'>,
+): Ref {
   const [batch, channels, ...steps] = view.strides as [number, number, ...number[]]
   const perGroup = view.dims[1]! / group
   const windows: View = {
@@ -122,5 +140,3 @@ function rowsOf(lowering: Lowering, node: Node, { x, axes, places, group }: Conv
   }
   return { value, view: windows }
 }
-
-export const CONV_HANDLERS = { Conv: conv } satisfies SomeHandlers

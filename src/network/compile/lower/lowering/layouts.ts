@@ -62,8 +62,8 @@ function border(
 ): Ref {
   const own = dimsOf(ref)
   const dims = own.map((size, axis) => size + around[axis]![0] + around[axis]![1])
-  const { kind } = ref.value
-  const out = lowering.values.make(node.name, kind, dims)
+  const { kind, isByte } = ref.value
+  const out = lowering.values.make(node.name, kind, dims, isByte)
   const place = (from: Ref, at: View): void =>
     lowering.add({ loop: 'place', node: node.name, mapping: 'shuffle', out, args: [from], at })
   let rest = whole(dims)

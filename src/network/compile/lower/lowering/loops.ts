@@ -36,6 +36,13 @@ export function map(
   return mapped(lowering, node, args, tree, { name, sizes, dims, perm })
 }
 
+/** Like `map`, of integers from 0 to 255, which are stored as bytes. */
+export function mapToBytes(lowering: Lowering, node: Node, args: readonly Ref[], tree: Tree, name = ''): Ref {
+  const dims = commonDims(node, args)
+  const perm = orderFor(lowering, args, dims)
+  return mapped(lowering, node, args, tree, { name, dims, perm, isByte: true })
+}
+
 function mapped(
   lowering: Lowering,
   node: Node,
@@ -46,16 +53,19 @@ function mapped(
     sizes = [],
     dims,
     perm,
+    isByte,
   }: {
     readonly name?: string
     readonly sizes?: readonly number[]
     readonly dims: readonly number[]
     readonly perm?: readonly number[] | undefined
+    readonly isByte?: boolean | undefined
   },
 ): Ref {
   const all = args.map((each) => spreadRef(each, dims))
   const turned = perm === undefined ? all : all.map((each) => turnedRef(each, perm))
-  const out = lowering.values.make(name || node.name, tree.kind, perm?.map((axis) => dims[axis]!) ?? dims)
+  const own = perm?.map((axis) => dims[axis]!) ?? dims
+  const out = lowering.values.make(name || node.name, tree.kind, own, isByte)
   const isSpread = args.some((each) => countOf(dimsOf(each)) < countOf(dims))
   const mapping: Mapping = isSpread ? 'one-to-many' : 'one-to-one'
   lowering.add({ loop: 'map', node: node.name, mapping, out, args: turned, tree, sizes })
@@ -86,7 +96,10 @@ const mayView = ({ codes, view, packing }: GivenConstant): boolean =>
 
 /** The elements in row-major order, copied by a loop. */
 export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {
-  return mapped(lowering, node, [ref], arg(0, ref.value.kind), { dims: dimsOf(ref) })
+  return mapped(lowering, node, [ref], arg(0, ref.value.kind), {
+    dims: dimsOf(ref),
+    isByte: ref.value.isByte,
+  })
 }
 
 /**

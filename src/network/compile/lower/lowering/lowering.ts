@@ -29,6 +29,15 @@ interface Views {
   bytes: number
 }
 
+/**
+ * Integers [batch, channels, ...places], and what they are multiplied by: one number, or one for each
+ * channel.
+ */
+export interface CodeSums {
+  readonly ref: Ref
+  readonly scale: readonly number[]
+}
+
 /** A graph's loops made so far, and the state that handlers share. */
 export class Lowering {
   readonly graph: Graph
@@ -38,6 +47,8 @@ export class Lowering {
   /** The nodes that read each value. */
   readonly readers: ReadonlyMap<string, readonly Node[]>
   readonly views: Views = { nodes: 0, bytes: 0 }
+  /** Sums of codes, by the name of the value that they become when they are scaled. */
+  readonly sums = new Map<string, CodeSums>()
   readonly #loops: Loop[] = []
   readonly #budget: ProgramBudget
   readonly #types: ReadonlyMap<string, Type>

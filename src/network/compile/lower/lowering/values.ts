@@ -90,9 +90,9 @@ export class Values {
   }
 
   /** Throws `out-of-memory` if the values would exceed a run's byte limit. */
-  make(name: string, kind: Kind, dims: readonly number[]): Value {
-    this.#budget.room(`${name} of the shape [${dims.join(', ')}]`, bytesOf({ dims }))
-    return { id: this.nextId(), name, kind, dims }
+  make(name: string, kind: Kind, dims: readonly number[], isByte = false): Value {
+    this.#budget.room(`${name} of the shape [${dims.join(', ')}]`, bytesOf({ dims, isByte }))
+    return { id: this.nextId(), name, kind, dims, ...(isByte && { isByte }) }
   }
 
   /** A constant that is not in the file. `entry` returns the number for each row-major index. */
@@ -160,6 +160,11 @@ export class Values {
   /** A constant of packed codes, as i32 with these dims, in row-major order. */
   packed(node: Node, name: string, packing: Packing, dims: readonly number[]): Ref {
     return this.#coded(node, name, { kind: 'i32', dims, given: { constant: name, packing } })
+  }
+
+  /** A constant of 8-bit codes, which only products of codes read. */
+  coded(node: Node, name: string): Ref {
+    return this.#coded(node, name, { kind: 'i32', dims: this.dims(node, name), given: { constant: name } })
   }
 
   #coded(node: Node, name: string, form: Pick<Value, 'kind' | 'dims' | 'given'>): Ref {

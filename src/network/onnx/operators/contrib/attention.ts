@@ -13,7 +13,7 @@ import {
   unfit,
 } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
-import { inferCausalConvolution } from '../states.ts'
+import { inferCausalConvolution } from '../attention.ts'
 
 /** Positions are given for every token, or only for the first. */
 export const rotaryEmbedding: Operator = defineContrib({

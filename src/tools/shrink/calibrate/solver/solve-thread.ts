@@ -1,6 +1,7 @@
 // The thread of a solver crew: computes products and solves slabs and groups in the crew's shared memory.
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../../core/base/errors.ts'
+import type { GridFormat } from '../../codes/coded-matrix.ts'
 import type { Dense, Factor, GemmCall } from '../../matrix/factor.ts'
 import { type Slab, type Solved, solveSlab } from '../../matrix/gptq.ts'
 import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../prune/group-tasks.ts'
@@ -12,14 +13,14 @@ export type SolveRequest =
   | { readonly type: 'open'; module: WebAssembly.Module; memory: WebAssembly.Memory; start: number }
   | { readonly type: 'multiply'; calls: readonly GemmCall[] }
   | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
-  | { readonly type: 'solve'; slab: Slab }
+  | { readonly type: 'solve'; slab: Slab<GridFormat> }
   /** `inverse`: filled row by row for later groups. */
   | { readonly type: 'share'; inverse: Float64Array | undefined }
   | { readonly type: 'invert'; first: number; end: number }
   | { readonly type: 'group'; task: GroupTask }
 
 /** The result of a slab or a group. */
-export type SolveResult = Solved | GroupResult
+export type SolveResult = Solved<GridFormat> | GroupResult
 
 /** One reply per request, in order. */
 export type SolveReply =

@@ -4,7 +4,7 @@
 //   memory   [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
 
 import { HalfbyteError } from '../../../../core/base/errors.ts'
-import { checkWeights } from '../../codes/coded-matrix.ts'
+import { checkWeights, type GridFormat } from '../../codes/coded-matrix.ts'
 import {
   type Dense,
   type Factor,
@@ -123,11 +123,11 @@ export class SolverCrew {
    * Throws `format` for weights or scales that cannot be encoded, `internal` if a thread died, the signal's
    * reason.
    */
-  async solve(matrix: Slab, { factor, drift }: Known): Promise<Solved> {
+  async solve<F extends GridFormat>(matrix: Slab<F>, { factor, drift }: Known): Promise<Solved<F>> {
     checkWeights(matrix.weights, matrix.n, matrix.k)
     const solved = await this.#spread(
       slabsOf(matrix),
-      async (slab, thread) => (await thread.ask({ type: 'solve', slab })) as Solved,
+      async (slab, thread) => (await thread.ask({ type: 'solve', slab })) as Solved<F>,
       (slab) => solveSlab(slab, factor, drift),
     )
     return joinSlabs(matrix, solved)

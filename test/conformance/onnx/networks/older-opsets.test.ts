@@ -2,15 +2,15 @@
 // they match onnxruntime-web, and whether forms without an equivalent are rejected by name.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { Network } from '../../../src/network/api/network.ts'
-import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { Network } from '../../../../src/network/api/network.ts'
+import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import {
   modelBytes,
   type WrittenGraph,
   type WrittenNode,
   type WrittenTensor,
-} from '../../../src/network/onnx/testing/write-model.ts'
-import { Random } from '../../helpers/random.ts'
+} from '../../../../src/network/onnx/testing/write-model.ts'
+import { Random } from '../../../helpers/random.ts'
 
 const random = new Random(7)
 const X = [2, 4, 6, 5] as const

@@ -1,0 +1,179 @@
+"""From a matrix to codes of 2 to 8 bits with a scale and a zero point per group, as a layer's trainable weight.
+
+A value is scale * (code - zero). Codes are 0 to 2^bits - 1; scales are f16 as in a pack; zero points are multiples of a half
+between 0 and the largest code, so they take bits + 1 bits.
+"""
+import re
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.nn.utils import parametrize
+
+from compress.grids import stored
+
+#: Shares of a group's range by which its two ends move inwards; the best one is chosen.
+CUTS = ((0, 0), (0.05, 0.05), (0.1, 0.1), (0.15, 0.15), (0.2, 0.2), (0.1, 0), (0, 0.1))
+#: Maximum initial distance of a weight from its code, in steps: a weight at the border, 0.5, would flip immediately.
+EDGE = 0.3
+
+
+@dataclass(frozen=True)
+class Format:
+    """Bits of a code, and weights per group."""
+
+    bits: int
+    group: int
+
+    @property
+    def top(self):
+        """The largest code."""
+        return 2 ** self.bits - 1
+
+    @property
+    def bits_per_weight(self):
+        """With scales and zero points."""
+        return self.bits + (16 + self.bits + 1) / self.group
+
+
+def format_of(name):
+    """Parses a name like w3z_g64. Raises ValueError for any other name."""
+    found = re.fullmatch(r'w([2-8])z_g(\d+)', name)
+    if found is None or int(found[2]) < 1:
+        raise ValueError(f'{name} is not a format; use one like w3z_g64, with 2 to 8 bits')
+    return Format(int(found[1]), int(found[2]))
+
+
+def codes_of(values, scale, zero, form):
+    """The codes nearest to values, before rounding."""
+    return values * torch.where(scale != 0, 1 / scale, torch.zeros_like(scale)) + zero
+
+
+def fit(group, weights, form):
+    """The scale and zero point [rows] of a group [inputs, rows] with the least squared error.
+
+    weights: the weight of each input's error, [inputs].
+    """
+    low, high, weights = group.amin(0).clamp(max=0), group.amax(0).clamp(min=0), weights[:, None]
+    best, least = None, None
+    for below, above in CUTS:
+        scale = (high * (1 - above) - low * (1 - below)) / form.top
+        zero = (codes_of(-low * (1 - below), scale, 0, form) * 2).round().clamp(0, 2 * form.top) / 2
+        steps = codes_of(group, scale, zero, form).round().clamp(0, form.top) - zero
+        squares = (weights * steps.square()).sum(0)
+        scale = stored(torch.where(squares > 0, (weights * steps * group).sum(0) / squares, scale))
+        values = codes_of(group, scale, zero, form).round().clamp(0, form.top).sub_(zero).mul_(scale)
+        error = (weights * (values - group).square()).sum(0)
+        found = torch.stack([scale, zero])
+        best = found if best is None else torch.where(error < least, found, best)
+        least = error if least is None else torch.minimum(error, least)
+    return best
+
+
+def solve(matrix, factor, form):
+    """Codes [outputs, inputs], scales and zero points [outputs, groups] of a matrix [outputs, inputs], by GPTQ.
+
+    factor: the upper Cholesky factor of the inverse of the inputs' Hessian; the identity rounds. Raises ValueError if the
+    inputs are not whole groups.
+    """
+    inputs = matrix.shape[1]
+    if inputs % form.group:
+        raise ValueError(f'a row has {inputs} weights, which is not a multiple of the group, {form.group}; give another group')
+    left = matrix.t().contiguous()
+    codes, grids = torch.empty_like(left), []
+    for start in range(0, inputs, form.group):
+        own = slice(start, start + form.group)
+        corner, group = factor[own, own], left[own]
+        scale, zero = fit(group, corner.diagonal().reciprocal().square(), form)
+        errors = torch.empty_like(group)
+        for j, column in enumerate(group):
+            code = codes[start + j] = codes_of(column, scale, zero, form).round_().clamp_(0, form.top)
+            errors[j] = (column - (code - zero) * scale) / corner[j, j]
+            group[j + 1:].addr_(corner[j, j + 1:], errors[j], alpha=-1)
+        left[start + form.group:] -= factor[own, start + form.group:].t() @ errors
+        grids.append((scale, zero))
+    scales, zeros = (torch.stack(each, 1) for each in zip(*grids))
+    return codes.t().contiguous(), scales, zeros
+
+
+class Values(torch.autograd.Function):
+    """Values of codes [rows, groups, size]. Gradients pass straight through the rounding, and not outside of the range."""
+
+    @staticmethod
+    def forward(ctx, code, scale, zero, top):
+        steps = code.clamp(0, top).round_().sub_(zero)
+        ctx.save_for_backward(code, steps, scale)
+        ctx.top = top
+        return steps * scale
+
+    @staticmethod
+    def backward(ctx, gradient):
+        code, steps, scale = ctx.saved_tensors
+        of_scale = torch.linalg.vecdot(gradient, steps)[..., None]
+        through = gradient * scale
+        of_zero = -through.sum(-1, keepdim=True)
+        if not ctx.needs_input_grad[0]:
+            return None, of_scale, of_zero, None
+        return through.masked_fill_((code < 0) | (code > ctx.top), 0), of_scale, of_zero, None
+
+
+class Codes(nn.Module):
+    """The values of a matrix, from its codes before rounding, which are the layer's parameter.
+
+    growth: the logarithm of each scale's growth. Both of growth and zero are [rows, groups, 1].
+    """
+
+    def __init__(self, form, scales, zeros):
+        super().__init__()
+        self.form = form
+        self.register_buffer('first', scales[..., None])
+        self.growth = nn.Parameter(torch.zeros_like(self.first))
+        self.zero = nn.Parameter(zeros[..., None].clone())
+
+    def scale(self):
+        """The scales as a pack stores them; the gradient is that of the unrounded scale."""
+        exact = self.first * self.growth.exp()
+        return exact + (stored(exact) - exact).detach()
+
+    def zeros(self):
+        """The zero points as they are stored, likewise."""
+        inside = self.zero.clamp(0, self.form.top)
+        return inside + ((inside * 2).round() / 2 - inside).detach()
+
+    def forward(self, code):
+        groups = code.reshape(len(code), -1, self.form.group)
+        return Values.apply(groups, self.scale(), self.zeros(), self.form.top).reshape(code.shape)
+
+
+def put_on_grid(layer, solved, form):
+    """Replaces a layer's weight by solved codes, scales and zero points. Training starts near the float weight."""
+    codes, scales, zeros = solved
+    wide = [each.repeat_interleave(form.group, 1) for each in (scales, zeros)]
+    wanted = codes_of(layer.weight.data, *wide, form)
+    # The parameter may be shared with another layer, so it is not overwritten.
+    layer.weight = nn.Parameter(torch.minimum(torch.maximum(wanted, codes - EDGE), codes + EDGE))
+    parametrize.register_parametrization(layer, 'weight', Codes(form, scales, zeros), unsafe=True)
+
+
+def is_on_grid(layer):
+    """Whether a layer's weight consists of codes."""
+    return parametrize.is_parametrized(layer, 'weight') and isinstance(layer.parametrizations.weight[0], Codes)
+
+
+def parts_of(layer):
+    """The parameters of a layer on the grid: codes, growths and zero points."""
+    own = layer.parametrizations.weight
+    return own.original, own[0].growth, own[0].zero
+
+
+def state_of(layer):
+    """What load needs."""
+    own = layer.parametrizations.weight
+    return {'code': own.original.detach(), **{name: each.detach() for name, each in own[0].state_dict().items()}}
+
+
+def load(layer, state, form):
+    """Puts a layer on the grid of a saved state."""
+    layer.weight = nn.Parameter(state['code'])
+    parametrize.register_parametrization(layer, 'weight', Codes(form, state['first'][..., 0], state['zero'][..., 0]), unsafe=True)
+    layer.parametrizations.weight[0].growth.data.copy_(state['growth'])

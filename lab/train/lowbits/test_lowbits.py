@@ -1,0 +1,220 @@
+"""Tests training at low bits on tiny random models: `python3 -m unittest discover` in lab/train/."""
+import contextlib
+import io
+import json
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+import torch
+from torch import nn
+
+from compress.test_folder import write_model, write_text
+
+try:
+    import transformers
+    from compress.fewer_bits import factor_of
+    from compress.folder import open_folder
+    from lowbits import blocks, grid, mix, whole
+    from lowbits.__main__ import main
+except ImportError:
+    transformers = None
+
+
+def problem(rows=24, inputs=128, seed=5):
+    """A matrix, and the Hessian of correlated inputs."""
+    torch.manual_seed(seed)
+    x = torch.randn(400, inputs) @ torch.randn(inputs, inputs)
+    return torch.randn(rows, inputs), x.t() @ x
+
+
+class Stop(Exception):
+    """Stands for a kill."""
+
+
+@contextlib.contextmanager
+def stopped_at(module, name, calls):
+    """Raises Stop at a call of a function, by its number."""
+    real, count = getattr(module, name), 0
+
+    def counted(*args):
+        nonlocal count
+        count += 1
+        if count == calls:
+            raise Stop
+        return real(*args)
+
+    with mock.patch.object(module, name, counted):
+        yield
+
+
+@unittest.skipIf(transformers is None, 'transformers and peft are not installed')
+class GridTest(unittest.TestCase):
+    """lowbits.grid."""
+
+    def test_formats(self):
+        """Scales and zero points count as bits; other names are rejected."""
+        for name, bits in (('w3z_g64', 3.3125), ('w4z_g64', 4.328125), ('w2z_g32', 2.59375)):
+            self.assertAlmostEqual(grid.format_of(name).bits_per_weight, bits)
+        for name in ('w3_g64', 'w9z_g64', 'w3z_g0', 'w3z'):
+            with self.assertRaisesRegex(ValueError, f'{name} is not a format'):
+                grid.format_of(name)
+        with self.assertRaisesRegex(ValueError, 'a row has 128 weights, which is not a multiple of the group, 48'):
+            grid.solve(problem()[0], torch.eye(128), grid.format_of('w3z_g48'))
+
+    def test_solve(self):
+        """Codes, scales and zero points can be stored, and GPTQ loses less than rounding."""
+        matrix, hessian = problem()
+        for name in ('w4z_g64', 'w3z_g32', 'w2z_g64'):
+            form, costs = grid.format_of(name), []
+            for factor in (torch.eye(128), factor_of(hessian)):
+                codes, scales, zeros = grid.solve(matrix, factor, form)
+                self.assertTrue(torch.equal(codes, codes.round().clamp(0, form.top)))
+                self.assertTrue(torch.equal(zeros * 2, (zeros * 2).round().clamp(0, 2 * form.top)))
+                self.assertTrue(torch.equal(scales, grid.stored(scales)))
+                wide = [each.repeat_interleave(form.group, 1) for each in (scales, zeros)]
+                error = (codes - wide[1]) * wide[0] - matrix
+                costs.append(float((error @ hessian * error).sum()))
+            self.assertLess(costs[1], 0.8 * costs[0], name)
+
+    def test_starts_at_its_codes(self):
+        """A layer on the grid has exactly the solved values, also after saving and loading."""
+        matrix, hessian = problem()
+        form = grid.format_of('w3z_g32')
+        solved = grid.solve(matrix, factor_of(hessian), form)
+        layer, again = nn.Linear(128, 24, bias=False), nn.Linear(128, 24, bias=False)
+        layer.weight.data = matrix.clone()
+        grid.put_on_grid(layer, solved, form)
+        wide = [each.repeat_interleave(32, 1) for each in solved[1:]]
+        self.assertTrue(torch.equal(layer.weight, (solved[0] - wide[1]) * wide[0]))
+        grid.load(again, grid.state_of(layer), form)
+        self.assertTrue(torch.equal(layer.weight, again.weight))
+
+    def test_gradients(self):
+        """They are those of straight-through rounding, written with autograd's own operations."""
+        torch.manual_seed(1)
+        code = (torch.randn(3, 2, 8) * 5 + 3).double().requires_grad_(True)
+        scale, zero = (torch.rand(3, 2, 1).double().requires_grad_(True) for _ in range(2))
+        inside = code.clamp(0, 7)
+        plain = (inside + (inside.round() - inside).detach() - zero) * scale
+        towards = torch.randn(3, 2, 8).double()
+        ours = grid.Values.apply(code, scale, zero, 7)
+        self.assertTrue(torch.equal(ours, plain))
+        for mine, other in zip(*(torch.autograd.grad((each * towards).sum(), (code, scale, zero)) for each in (ours, plain))):
+            torch.testing.assert_close(mine, other)
+
+
+@unittest.skipIf(transformers is None, 'transformers and peft are not installed')
+class TrainingTest(unittest.TestCase):
+    """The command, and both phases."""
+
+    @classmethod
+    def setUpClass(cls):
+        transformers.logging.set_verbosity_error()
+        transformers.logging.disable_progress_bar()
+
+    def setUp(self):
+        self.place = tempfile.TemporaryDirectory()
+        self.root = Path(self.place.name)
+        write_text(self.root / 'text.jsonl')
+        (self.root / 'score.raw').write_text('the dog sat by the door. ' * 40, encoding='utf-8')
+
+    def tearDown(self):
+        self.place.cleanup()
+
+    def run_tool(self, work, *more, family='LlamaForCausalLM'):
+        """Runs the command; returns the rows of its runs.jsonl."""
+        if not (self.root / family).exists():
+            write_model(self.root / family, family)
+        with contextlib.redirect_stdout(io.StringIO()) as said:
+            main(['--model', str(self.root / family), '--text', str(self.root / 'text.jsonl'),
+                  '--score', str(self.root / 'score.raw'), '--chunks', '2', '--layers', 'w2z_g32', '--table', 'w3z_g32',
+                  '--length', '32', '--windows', '40', '--work', str(self.root / work), *more])
+        self.said = said.getvalue()
+        return {line['name']: line for line in map(json.loads, (self.root / work / 'runs.jsonl').read_text().splitlines())}
+
+    def require_falling_losses(self):
+        """Each block's distance and the whole model's divergence fell in the last run."""
+        lines = self.said.splitlines()
+        self.assertRegex(self.said, r'block 2 of 2: distance .* s left')
+        for line in lines:
+            if line.startswith('block'):
+                first, last = (float(each) for each in line.split('distance ')[1].split(',')[0].split(' to '))
+                self.assertLess(last, first, line)
+        told = [float(line.split('divergence ')[1].split(';')[0]) for line in lines if 'divergence' in line]
+        self.assertLess(told[-1], 0.9 * told[0])
+
+    def test_each_phase_comes_closer(self):
+        """Both phases lower what they minimise, in models with and without sliding windows; the folder has the student's logits."""
+        last = 'w2z_g32 w3z_g32 whole 40'
+        for family in ('LlamaForCausalLM', 'Gemma3ForCausalLM'):
+            with self.subTest(family):
+                to = self.root / family / 'out'
+                rows = self.run_tool(family + '-low', '--epochs', '6', '--steps', '40', '--whole-code-rate', '0.01',
+                                     '--whole-scale-rate', '0.01', '--write', str(to), family=family)
+                self.assertEqual(list(rows), ['original', 'w2z_g32 w3z_g32 blocks', last])
+                self.require_falling_losses()
+                _, plain = open_folder(to)
+                matrices = sum(p.numel() for name, p in plain.named_parameters() if 'layers' in name and p.ndim == 2)
+                vectors = sum(p.numel() for p in plain.parameters() if p.ndim == 1)
+                self.assertEqual(rows[last]['bytes'], round((matrices * 2.59375 + 128 * 64 * 3.625) / 8) + 4 * vectors)
+                groups = plain.model.layers[1].mlp.up_proj.weight.detach().reshape(-1, 32)
+                self.assertLessEqual(max(len(group.unique()) for group in groups), 4)
+                again = self.run_tool(family + '-again', '--rounded', family=f'{family}/out')
+                torch.testing.assert_close(torch.tensor(again['original']['losses']), torch.tensor(rows[last]['losses']))
+
+    def test_continues_where_it_stopped(self):
+        """A run that was stopped in either phase ends like one that was not, bit for bit, and other options are rejected."""
+        options = ('--epochs', '1', '--steps', '6')
+        rows = self.run_tool('whole', *options)
+        with mock.patch.object(whole, 'SAVE_EVERY', 2):
+            for module, name, calls in ((blocks, 'compress_block', 2), (whole, 'step_of', 6)):
+                with stopped_at(module, name, calls), self.assertRaises(Stop):
+                    self.run_tool('parts', *options, '--resume')
+        with mock.patch.object(blocks, 'compress_block', side_effect=AssertionError):
+            self.assertEqual(self.run_tool('parts', *options, '--resume'), rows)
+        self.assertIn('step 5', self.said)
+        self.assertNotIn('step 4', self.said)
+        with self.assertRaisesRegex(ValueError, 'parts has a run; give --resume to continue it'):
+            self.run_tool('parts', *options)
+        with self.assertRaisesRegex(ValueError, 'parts belongs to other options or another text'):
+            self.run_tool('parts', *options, '--resume', '--seed', '2')
+
+    def test_rounded(self):
+        """Rounding leaves the last block's output further from the float model's than GPTQ does."""
+        ends = []
+        for more in ((), ('--rounded',)):
+            self.run_tool(f'low{len(more)}', *more)
+            ends.append(float(self.said.split('stream ')[-1].split(' ')[0]))
+        self.assertLess(ends[0], ends[1])
+
+    def test_rejects_two_tables(self):
+        """A model whose logits have their own matrix is rejected before any work."""
+        write_model(self.root / 'untied', 'LlamaForCausalLM')
+        config = json.loads((self.root / 'untied/config.json').read_text(encoding='utf-8'))
+        (self.root / 'untied/config.json').write_text(json.dumps({**config, 'tie_word_embeddings': False}), encoding='utf-8')
+        with self.assertRaisesRegex(ValueError, 'the logits have a matrix of their own'):
+            self.run_tool('untied-low', family='untied')
+
+    def test_time_left(self):
+        """It counts the steps of this run, not those that were finished before."""
+        with contextlib.redirect_stdout(io.StringIO()) as said, mock.patch.object(blocks.time, 'time', side_effect=(100, 120, 400)):
+            progress = blocks.Progress(60, 'step', 30)
+            progress.say(35, 'a')
+            progress.say(45, 'b')
+        self.assertEqual(said.getvalue(), 'step 35 of 60: a; 2 min left\nstep 45 of 60: b; 5 min left\n')
+
+    def test_mix(self):
+        """Every word of the texts is in one piece."""
+        (self.root / 'a.jsonl').write_text(json.dumps({'text': ' '.join(map(str, range(1000)))}), encoding='utf-8')
+        (self.root / 'b.txt').write_text('an article\n\nanother one\n', encoding='utf-8')
+        with contextlib.redirect_stdout(io.StringIO()):
+            mix.main([str(self.root / 'a.jsonl'), str(self.root / 'b.txt'), '--to', str(self.root / 'mixed.jsonl'), '--letters', '300'])
+        pieces = [json.loads(line)['text'] for line in (self.root / 'mixed.jsonl').read_text().splitlines()]
+        self.assertEqual(sorted(' '.join(pieces).split()), sorted([*map(str, range(1000)), 'an', 'article', 'another', 'one']))
+        self.assertEqual(len(pieces), 2 + 12)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,10 @@
+// The handler of Conv: of dequantised codes in integers, of everything else in floats.
+import type { Handler, SomeHandlers } from '../handler.ts'
+import { convolveCodes } from './code-windows.ts'
+import { convolve, sidesOf } from './windows.ts'
+
+const conv: Handler = (lowering, node) => {
+  if (!convolveCodes(lowering, node)) convolve(lowering, node, sidesOf(lowering, node))
+}
+
+export const CONV_HANDLERS = { Conv: conv } satisfies SomeHandlers
