@@ -97,6 +97,33 @@ test('other windows, few channels, few or very many places and computed filters 
   expect(emitted(steps).some(({ call }) => call.outer[0] === 16)).toBe(false)
 })
 
+test('filters in 8 bits multiply tiles', async () => {
+  const codes = tensorOf(
+    'i8',
+    [27, 24, 3, 3],
+    Array.from({ length: 27 * 24 * 9 }, (_, at) => ((at * 37) % 255) - 127),
+  )
+  const scale = Array.from({ length: 27 }, (_, at) => 0.001 * (1 + at))
+  const plain = net({})
+  const graph: Graph = {
+    ...plain,
+    constants: new Map([...plain.constants, ['codes', codes], ['scale', tensorOf('f32', [27], scale)]]),
+    nodes: [
+      namedNode('DequantizeLinear', ['codes', 'scale'], 'w', new Map([['axis', int(0)]])),
+      namedNode('Conv', ['x', 'w', 'bias'], 'a', new Map([['pads', ints([1, 1, 1, 1])]])),
+      ...plain.nodes.slice(1),
+    ],
+  }
+  const dims = [1, 24, 10, 12]
+  expect(tiledIn(graph, dims)).toBe(1)
+  const feeds = new Map([['x', waves(dims, 5)]])
+  const wanted = evaluate(graph, feeds).get('y')!
+  const found = (await new CompiledGraph(graph, { fuse: true }).run(feeds)).get('y')!
+  const largest = Math.max(...[...wanted.data].map((value) => Math.abs(Number(value))))
+  for (const [at, value] of wanted.data.entries())
+    expect(Math.abs(Number(found.data[at]) - Number(value)), `${at}`).toBeLessThan(4e-6 * largest)
+})
+
 test('a number that is not finite reaches at most the tiles whose windows read it', async () => {
   const graph = net({})
   const dims = [1, 24, 12, 12]
