@@ -28,10 +28,11 @@ if (first === '-c') {
     say('step', { step: 1, steps, loss: 3 })
     process.stdin.resume()
     process.stdin.on('end', () => {
-      writeFileSync(job.checkpoint, 'checkpoint')
+      writeFileSync(job.checkpoint, 'stopped')
       say('stopped', { step: 1 })
       process.exit(0)
     })
+    writeFileSync(job.checkpoint, 'training')
   } else {
     const curve = [{ event: 'held', step: 0, loss: 3 }]
     for (let step = 1; step <= steps; step++) curve.push({ event: 'step', step, loss: 3 / step })
