@@ -23,10 +23,7 @@ export function productSides(
   const [count, ...taps] = dimsOf(filters) as [number, ...number[]]
   const front = dims.length - taps.length
   const [batch, group, ...outer] = dims.slice(0, front - rowAxes) as [number, number, ...number[]]
-  // The summed axes are taken in memory order, which makes the runs long.
-  const sums = orderOf(axesOf(windows.view, front))
-  const order = [...Array(front).keys(), ...sums.map((axis) => front + axis)]
-  const a = { ...windows, view: transposed(windows.view, order) }
+  const { order: sums, turned, plain } = inMemoryOrder(windows.view, front, rowAxes)
   const each = count / group
   const k = countOf(taps)
   const split = reshape(lowering, node, filters, [group, each, ...taps])
@@ -40,10 +37,8 @@ export function productSides(
   ])
   const swapped = [...Array(ones.length + 1).keys(), ones.length + 2, ones.length + 1]
   const b = { ...rows, view: spread(transposed(rows.view, swapped), [batch, group, ...outer, k, each]) }
-  const plain = [batch, group, ...outer, countOf(dims.slice(front - rowAxes, front)), k]
-  const view = reshaped(a.view, plain)
-  if (view !== undefined) return { args: [{ ...a, view }, b] }
-  return { args: [a, b], windows: windowsOf(lowering, a.view, front, rowAxes) }
+  if (plain !== undefined) return { args: [{ ...windows, view: plain }, b] }
+  return { args: [{ ...windows, view: turned }, b], windows: windowsOf(lowering, turned, front, rowAxes) }
 }
 
 /**
@@ -56,22 +51,27 @@ export function codedRows(
   taps: readonly number[],
   rowAxes: number,
 ): Pick<ProductLoop, 'windows'> & { readonly a: Ref; readonly order: readonly number[] } {
-  const { dims } = windows.view
-  const front = dims.length - taps.length
-  const order = orderOf(axesOf(windows.view, front))
-  const turned = transposed(windows.view, [...Array(front).keys(), ...order.map((axis) => front + axis)])
-  const plain = [
-    ...dims.slice(0, front - rowAxes),
-    countOf(dims.slice(front - rowAxes, front)),
-    countOf(taps),
-  ]
-  const view = reshaped(turned, plain)
-  if (view !== undefined) return { a: { ...windows, view }, order }
+  const front = windows.view.dims.length - taps.length
+  const { order, turned, plain } = inMemoryOrder(windows.view, front, rowAxes)
+  if (plain !== undefined) return { a: { ...windows, view: plain }, order }
   return {
     a: { ...windows, view: turned },
     order,
     windows: windowsOf(lowering, turned, front, rowAxes, false, 1),
   }
+}
+
+/**
+ * Windows whose summed axes, those from `front` on, are in memory order, which makes the runs long. `plain`:
+ * rows that need no tables, [...outer, rows, summed numbers]; undefined if strides cannot describe them.
+ */
+function inMemoryOrder(view: View, front: number, rowAxes: number) {
+  const { dims } = view
+  const order = orderOf(axesOf(view, front))
+  const turned = transposed(view, [...Array(front).keys(), ...order.map((axis) => front + axis)])
+  const rows = countOf(dims.slice(front - rowAxes, front))
+  const plain = reshaped(turned, [...dims.slice(0, front - rowAxes), rows, countOf(dims.slice(front))])
+  return { order, turned, plain }
 }
 
 /** [batch, 1, ...places, ...taps], whose channels are adjacent, and [channels, 1, ...taps]. */
