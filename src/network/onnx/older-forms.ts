@@ -1,6 +1,15 @@
 // Nodes of opsets 7 to 10. In: a graph as its file has it. Out: the same graph in the forms of opset 11, the
 // only ones that shape rules, evaluators and lowerings know.
-import { type Attribute, type Constant, type Graph, isStored, type Node, producersOf } from './ir/graph.ts'
+import {
+  type Attribute,
+  type Constant,
+  type Graph,
+  isStored,
+  type Node,
+  producersOf,
+  withoutAttributes,
+} from './ir/graph.ts'
+import { floatOf, floatsOf, intOf, intsOf } from './ir/operator.ts'
 import { type DType, isFloat, numbersOf, type Tensor, tensorOf } from './ir/tensor.ts'
 
 export const OLDEST_OPSET = 7
@@ -86,53 +95,44 @@ class Values {
 
 type Rewrite = (node: Node, values: Values) => Node
 
-const numberIn = ({ attributes }: Node, name: string): number | undefined => {
-  const attribute = attributes.get(name)
-  return attribute?.kind === 'float' || attribute?.kind === 'int' ? attribute.value : undefined
-}
-
-const listIn = ({ attributes }: Node, name: string): readonly number[] | undefined => {
-  const attribute = attributes.get(name)
-  return attribute?.kind === 'ints' || attribute?.kind === 'floats' ? attribute.value : undefined
-}
-
-const without = ({ attributes }: Node, ...names: readonly string[]): Map<string, Attribute> =>
-  new Map([...attributes].filter(([name]) => !names.includes(name)))
-
 /** Both limits were attributes, whose defaults limit nothing. */
 function clip(node: Node, values: Values): Node {
   const limits = (['min', 'max'] as const).map((name) => {
-    const value = numberIn(node, name)
+    const value = floatOf(node, name, undefined)
     return value === undefined ? '' : values.float(node, name, value)
   })
-  return { ...node, inputs: [...node.inputs.slice(0, 1), ...limits], attributes: without(node, 'min', 'max') }
+  return {
+    ...node,
+    inputs: [...node.inputs.slice(0, 1), ...limits],
+    attributes: withoutAttributes(node, 'min', 'max'),
+  }
 }
 
 function pad(node: Node, values: Values): Node {
-  const value = numberIn(node, 'value') ?? 0
+  const value = floatOf(node, 'value', 0)
   const inputs = [
     ...node.inputs.slice(0, 1),
-    values.whole(node, 'pads', listIn(node, 'pads') ?? []),
+    values.whole(node, 'pads', intsOf(node, 'pads', [])),
     ...(value === 0 ? [] : [values.float(node, 'value', value)]),
   ]
-  return { ...node, inputs, attributes: without(node, 'pads', 'value') }
+  return { ...node, inputs, attributes: withoutAttributes(node, 'pads', 'value') }
 }
 
 function slice(node: Node, values: Values): Node {
   if (node.version >= 10) return node
-  const axes = listIn(node, 'axes')
+  const axes = intsOf(node, 'axes', undefined)
   const inputs = [
     ...node.inputs.slice(0, 1),
-    ...(['starts', 'ends'] as const).map((name) => values.whole(node, name, listIn(node, name) ?? [])),
+    ...(['starts', 'ends'] as const).map((name) => values.whole(node, name, intsOf(node, name, []))),
     ...(axes === undefined ? [] : [values.whole(node, 'axes', axes)]),
   ]
-  return { ...node, inputs, attributes: without(node, 'starts', 'ends', 'axes') }
+  return { ...node, inputs, attributes: withoutAttributes(node, 'starts', 'ends', 'axes') }
 }
 
 function topK(node: Node, values: Values): Node {
   if (node.version >= 10) return node
-  const inputs = [...node.inputs.slice(0, 1), values.whole(node, 'k', [numberIn(node, 'k') ?? 0])]
-  return { ...node, inputs, attributes: without(node, 'k') }
+  const inputs = [...node.inputs.slice(0, 1), values.whole(node, 'k', [intOf(node, 'k', 0)])]
+  return { ...node, inputs, attributes: withoutAttributes(node, 'k') }
 }
 
 /**
@@ -141,14 +141,14 @@ function topK(node: Node, values: Values): Node {
  */
 function resize(node: Node, values: Values): Node {
   const [image = '', given] = node.inputs
-  const scales = listIn(node, 'scales')
+  const scales = floatsOf(node, 'scales', undefined)
   const name =
     scales === undefined
       ? (given ?? '')
       : values.add(node, 'scales', tensorOf('f32', [scales.length], scales))
   const isReduced = values.numbers(name)?.some((scale) => scale < 1) ?? false
   const text = (value: string): Attribute => ({ kind: 'string', value })
-  const attributes = without(node, 'scales')
+  const attributes = withoutAttributes(node, 'scales')
     .set('coordinate_transformation_mode', text('asymmetric'))
     .set('nearest_mode', text(isReduced ? 'ceil' : 'floor'))
   return { ...node, op: 'Resize', inputs: [image, '', name], attributes }
@@ -156,7 +156,7 @@ function resize(node: Node, values: Values): Node {
 
 /** `spatial` is 1 by default: statistics for each channel, as in later opsets. */
 const batchNormalization: Rewrite = (node) =>
-  numberIn(node, 'spatial') === 1 ? { ...node, attributes: without(node, 'spatial') } : node
+  intOf(node, 'spatial', 0) === 1 ? { ...node, attributes: withoutAttributes(node, 'spatial') } : node
 
 const REWRITES: ReadonlyMap<string, Rewrite> = new Map<string, Rewrite>([
   ['BatchNormalization', batchNormalization],

@@ -196,6 +196,12 @@ export interface Graph {
   readonly nodes: readonly Node[]
 }
 
+/** The node's attributes, except those with these names. */
+export const withoutAttributes = (
+  { attributes }: Pick<Node, 'attributes'>,
+  ...names: readonly string[]
+): Map<string, Attribute> => new Map([...attributes].filter(([name]) => !names.includes(name)))
+
 /** Whether the node has this input; an omitted one has no name. */
 export const hasInput = ({ inputs }: Pick<Node, 'inputs'>, index: number): boolean =>
   (inputs[index] ?? '') !== ''

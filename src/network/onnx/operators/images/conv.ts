@@ -1,7 +1,7 @@
 // Convolution: sums over a window, at each position.
 
 import { addDims, type Dim, divideDims, multiplyDims } from '../../ir/dims.ts'
-import type { Node, Type } from '../../ir/graph.ts'
+import { type Node, type Type, withoutAttributes } from '../../ir/graph.ts'
 import {
   define,
   type Inference,
@@ -170,7 +170,7 @@ export function spreadAxes(
     kernel.map(() => 0),
   )
   // SAME padding makes the output as large as the input times the stride.
-  const plain = axesOf({ ...node, attributes: without(node, 'auto_pad') }, sizes, kernel)!
+  const plain = axesOf({ ...node, attributes: withoutAttributes(node, 'auto_pad') }, sizes, kernel)!
   const isFit =
     (asked === undefined || asked.length === kernel.length) &&
     more.length === kernel.length &&
@@ -197,9 +197,6 @@ export function spreadAxes(
   })
   return made.every((axis) => axis !== undefined) ? made : undefined
 }
-
-const without = (node: Node, name: string): Node['attributes'] =>
-  new Map([...node.attributes].filter(([each]) => each !== name))
 
 /**
  * A convolution whose window reads between positions. `x` [batch, channels, ...sizes], filters
