@@ -161,6 +161,8 @@ const mod: Body = ([a, b], node) => {
   return select(differs, apply('i.add', rest, b!), rest)
 }
 
+const swish: Body = ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!)))
+
 /** Elu and similar operators: alpha (e^(x / c) - 1) below 0. */
 const exponential = (x: Tree, alpha: number, scale = 1): Tree =>
   select(less(x, zero), mul(number(alpha), sub(exp(mul(x, number(1 / scale))), one)), x)
@@ -202,8 +204,8 @@ const BODIES: Readonly<Record<Exclude<BodyOperator, OwnTree>, Body>> = {
     limited(add(mul(number(floatOf(node, 'alpha', 0.2)), x!), number(floatOf(node, 'beta', 0.5)))),
   Mish: ([x]) => mish(x!),
   Gelu: gelu,
-  SwiGLU: ([a, b], node) => mul(mul(a!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), a!))), b!),
-  Swish: ([x], node) => mul(x!, sigmoid(mul(number(floatOf(node, 'alpha', 1)), x!))),
+  SwiGLU: ([a, b], node) => mul(swish([a!], node), b!),
+  Swish: swish,
   // A comparison instead of max, so that NaN stays NaN, as defined.
   Relu: ([x]) => select(less(x!, number(0, x!.kind)), number(0, x!.kind), x!),
   LeakyRelu: ([x], node) => select(less(x!, zero), mul(number(floatOf(node, 'alpha', 0.01)), x!), x!),

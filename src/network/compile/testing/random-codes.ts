@@ -4,17 +4,14 @@ import type { Random } from '../../../../test/helpers/random.ts'
 import type { Attribute, Constant, Graph, Node } from '../../onnx/ir/graph.ts'
 import { countOf, type DType, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
 import { roundEven } from '../../onnx/operators/unary.ts'
-import { int, ints } from './graph-maker.ts'
+import { int, ints, namedNode } from './graph-maker.ts'
 
 const node = (
   op: string,
   inputs: readonly string[],
   output: string,
   attributes: Readonly<Record<string, Attribute>> = {},
-): Node => ({
-  ...{ name: output, op, domain: '', version: 20, inputs, outputs: [output] },
-  attributes: new Map(Object.entries(attributes)),
-})
+): Node => namedNode(op, inputs, output, new Map(Object.entries(attributes)))
 
 const scalar = (dtype: DType, value: number) => tensorOf(dtype, [], [value])
 

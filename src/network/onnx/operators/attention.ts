@@ -94,8 +94,12 @@ const linearAttention: Operator = define({
 })
 
 /** Query heads and key heads. */
-export function stateHeads(node: Node): readonly [heads: number, shared: number] {
-  const heads = intOf(node, 'q_num_heads', 0)
+export function stateHeads(node: Node): [heads: number, shared: number] {
+  return sharedHeads(node, intOf(node, 'q_num_heads', 0))
+}
+
+/** `heads` and the key heads that they share. */
+export function sharedHeads(node: Node, heads: number): [heads: number, shared: number] {
   const shared = intOf(node, 'kv_num_heads', 0)
   if (heads < 1 || shared < 1 || heads % shared !== 0)
     throw unfit(node, `${heads} heads cannot share ${shared} key heads`)

@@ -13,7 +13,7 @@ import {
   unfit,
 } from '../../ir/operator.ts'
 import { FLOATS } from '../../ir/tensor.ts'
-import { inferCausalConvolution } from '../attention.ts'
+import { inferCausalConvolution, sharedHeads } from '../attention.ts'
 
 /** Positions are given for every token, or only for the first. */
 export const rotaryEmbedding: Operator = defineContrib({
@@ -78,13 +78,10 @@ export const groupQueryAttention: Operator = defineContrib({
 })
 
 export function headCounts(node: Node): [heads: number, shared: number] {
-  const heads = intOf(node, 'num_heads', 0)
-  const shared = intOf(node, 'kv_num_heads', 0)
-  if (heads < 1 || shared < 1 || heads % shared !== 0)
-    throw unfit(node, `${heads} heads cannot share ${shared} key heads`)
+  const counts = sharedHeads(node, intOf(node, 'num_heads', 0))
   const why = OTHER_FORMS.find(({ is }) => is(node))?.why
   if (why !== undefined) throw unclaimed(node, why)
-  return [heads, shared]
+  return counts
 }
 
 /** Whether the node's state holds only the newest positions, which are all that its window covers. */
