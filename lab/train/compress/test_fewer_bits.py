@@ -17,10 +17,10 @@ except ImportError:
     solve = None
 
 
-def problem(rows=24, inputs=256, seed=5):
+def problem(rows=24, inputs=256, seed=5, samples=600):
     """A matrix, and the Hessian of correlated inputs."""
     torch.manual_seed(seed)
-    x = torch.randn(600, inputs) @ torch.randn(inputs, inputs)
+    x = torch.randn(samples, inputs) @ torch.randn(inputs, inputs)
     return torch.randn(rows, inputs), x.t() @ x
 
 

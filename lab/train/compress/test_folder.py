@@ -3,7 +3,6 @@ import contextlib
 import io
 import json
 import re
-import tempfile
 import unittest
 from pathlib import Path
 from unittest import mock
@@ -17,6 +16,7 @@ import torch
 
 from compress.grids import quantise_w4, stored
 from compress.layout import MODULES
+from compress.test_answers import InFolder
 
 SHAPE = dict(vocab_size=128, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=2,
              num_key_value_heads=1, head_dim=32, max_position_embeddings=256, tie_word_embeddings=True)
@@ -55,9 +55,8 @@ def write_text(path):
     path.write_text('\n'.join(map(json.dumps, lines)), encoding='utf-8')
 
 
-@unittest.skipIf(peft is None, 'transformers and peft are not installed')
-class FolderTest(unittest.TestCase):
-    """compress.folder on each family."""
+class WithTexts(InFolder):
+    """A folder with texts to train on, `root`, and transformers without messages."""
 
     @classmethod
     def setUpClass(cls):
@@ -65,12 +64,13 @@ class FolderTest(unittest.TestCase):
         transformers.logging.disable_progress_bar()
 
     def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.root = Path(self.place.name)
+        super().setUp()
         write_text(self.root / 'text.jsonl')
 
-    def tearDown(self):
-        self.place.cleanup()
+
+@unittest.skipIf(peft is None, 'transformers and peft are not installed')
+class FolderTest(WithTexts):
+    """compress.folder on each family."""
 
     def train(self, family, to, *more):
         """Runs the command; returns the folder that it wrote."""

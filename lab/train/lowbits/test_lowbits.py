@@ -2,15 +2,14 @@
 import contextlib
 import io
 import json
-import tempfile
 import unittest
-from pathlib import Path
 from unittest import mock
 
 import torch
 from torch import nn
 
-from compress.test_folder import write_model, write_text
+from compress.test_fewer_bits import problem
+from compress.test_folder import WithTexts, write_model
 
 try:
     import transformers
@@ -20,13 +19,6 @@ try:
     from lowbits.__main__ import main
 except ImportError:
     transformers = None
-
-
-def problem(rows=24, inputs=128, seed=5):
-    """A matrix, and the Hessian of correlated inputs."""
-    torch.manual_seed(seed)
-    x = torch.randn(400, inputs) @ torch.randn(inputs, inputs)
-    return torch.randn(rows, inputs), x.t() @ x
 
 
 class Stop(Exception):
@@ -61,11 +53,11 @@ class GridTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, f'{name} is not a format'):
                 grid.format_of(name)
         with self.assertRaisesRegex(ValueError, 'a row has 128 weights, which is not a multiple of the group, 48'):
-            grid.solve(problem()[0], torch.eye(128), grid.format_of('w3z_g48'))
+            grid.solve(problem(inputs=128, samples=400)[0], torch.eye(128), grid.format_of('w3z_g48'))
 
     def test_solve(self):
         """Codes, scales and zero points can be stored, and GPTQ loses less than rounding."""
-        matrix, hessian = problem()
+        matrix, hessian = problem(inputs=128, samples=400)
         for name in ('w4z_g64', 'w3z_g32', 'w2z_g64'):
             form, costs = grid.format_of(name), []
             for factor in (torch.eye(128), factor_of(hessian)):
@@ -80,7 +72,7 @@ class GridTest(unittest.TestCase):
 
     def test_starts_at_its_codes(self):
         """A layer on the grid has exactly the solved values, also after saving and loading."""
-        matrix, hessian = problem()
+        matrix, hessian = problem(inputs=128, samples=400)
         form = grid.format_of('w3z_g32')
         solved = grid.solve(matrix, factor_of(hessian), form)
         layer, again = nn.Linear(128, 24, bias=False), nn.Linear(128, 24, bias=False)
@@ -106,22 +98,12 @@ class GridTest(unittest.TestCase):
 
 
 @unittest.skipIf(transformers is None, 'transformers and peft are not installed')
-class TrainingTest(unittest.TestCase):
+class TrainingTest(WithTexts):
     """The command, and both phases."""
 
-    @classmethod
-    def setUpClass(cls):
-        transformers.logging.set_verbosity_error()
-        transformers.logging.disable_progress_bar()
-
     def setUp(self):
-        self.place = tempfile.TemporaryDirectory()
-        self.root = Path(self.place.name)
-        write_text(self.root / 'text.jsonl')
+        super().setUp()
         (self.root / 'score.raw').write_text('the dog sat by the door. ' * 40, encoding='utf-8')
-
-    def tearDown(self):
-        self.place.cleanup()
 
     def run_tool(self, work, *more, family='LlamaForCausalLM'):
         """Runs the command; returns the rows of its runs.jsonl."""
