@@ -17,8 +17,8 @@ export const OLDEST_OPSET = 7
 const FORMS = 11
 
 /**
- * A node without an equivalent keeps its opset, so it is rejected by name: `Scan` of opset 8. So does
- * `BatchNormalization` with statistics for each position, by its attribute `spatial`.
+ * `Scan` of opset 8 has no equivalent and keeps its opset, so it is rejected by name. `BatchNormalization`
+ * with statistics for each position keeps its attribute `spatial`, which is rejected.
  */
 export function withoutOlderForms(graph: Graph): Graph {
   if (!graph.nodes.some(isOlder)) return graph

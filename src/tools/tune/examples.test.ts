@@ -28,7 +28,7 @@ test.each([
   ['unknown fields', '{"words": "a"}', /line 2: it has neither messages, nor a prompt/],
   ['an empty completion', '{"prompt": "a", "completion": ""}', /line 2: its completion is empty/],
   ['an empty text', '{"text": ""}', /line 2: its text is empty/],
-  ['nothing to learn', chat('user'), /line 2: it has no message of the assistant to learn/],
+  ['nothing to learn', chat('user'), /line 2: it has no assistant message to learn from/],
   [
     'a question at the end',
     chat('user', 'assistant', 'user'),

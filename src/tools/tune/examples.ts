@@ -76,7 +76,7 @@ function chat(value: Record<string, unknown>): ExampleForm {
   if (messages.some(({ images }) => images !== undefined))
     throw wrong('it has images, which training does not read')
   if (!messages.some(({ role }) => role === 'assistant'))
-    throw wrong('it has no message of the assistant to learn')
+    throw wrong('it has no assistant message to learn from')
   if (messages.at(-1)?.role !== 'assistant') throw wrong('its last message is not the assistant’s')
   return { form: 'chat', messages, tools: readTools(fields['tools']) }
 }

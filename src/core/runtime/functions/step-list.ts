@@ -1,7 +1,7 @@
 // Runs a list of steps on several threads: functions compiled for one network, and ops of the engine.
 //
-// Threads claim parts of a step, and go on to the next step as soon as all parts are finished, whoever
-// computed them. So nobody waits for a thread that is late: it finds the steps finished and catches up.
+// Threads claim parts of a step. A thread goes on to the next step once all parts are finished, whichever
+// thread computed them, so a late thread delays no other: it finds its steps finished and catches up.
 import { SYNC } from '../../abi/constants.ts'
 import { rowsAfter } from '../../abi/records.ts'
 import type { EngineExports } from '../module.ts'

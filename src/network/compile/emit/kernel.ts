@@ -84,7 +84,7 @@ export interface ProductForm {
   readonly isByColumn: boolean
   /**
    * Whether both sides are codes. A is read four codes at a time, which are a step of the sum. A panel of B
-   * begins with the eight numbers that the sums begin with.
+   * begins with the initial values of its eight sums.
    */
   readonly isCoded: boolean
   /** `packed`: B is stored in panels; `rows`: adjacent along n; `any`: neither. */

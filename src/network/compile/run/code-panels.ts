@@ -1,16 +1,16 @@
 // Lays filters of 8-bit codes out for products. In: filters [count, channels of a group, ...taps]. Out: for
 // each group, panels of eight filters.
 //
-// A panel begins with the eight i32 that its sums begin with. Then come, for every four codes of a row of A,
-// the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of
+// A panel begins with the initial values of its eight i32 sums. Then come, for every four codes of a row of
+// A, the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of
 // each, then the other two.
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type Dot, PANEL, PANEL_BYTES, STEP_CODES } from '../emit/kernel.ts'
 import type { CodeMatrix } from '../loops/loops.ts'
 
 /**
- * The way to multiply these filters on a machine with this one. Where codes are signed, two products of -128
- * and -128 may overflow.
+ * How to multiply these filters on a machine that multiplies by `dot`. With signed codes, the sum of two
+ * products of -128 and -128 may overflow.
  */
 export const dotFor = ({ dtype, data }: Tensor, dot: Dot): Dot =>
   dot === 'signed' && data.some((code: number | bigint) => Number(code) === (dtype === 'u8' ? 0 : -128))

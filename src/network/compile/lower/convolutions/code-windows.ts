@@ -13,7 +13,7 @@ import { bordered, channelsSecond } from './convolution.ts'
 import { codedRows } from './window-sides.ts'
 import { convolved, productView, windowsIn } from './windows.ts'
 
-/** How much higher codes are stored than the file has them, so that none is negative. */
+/** Added to codes of i8 when they are stored, so that none is negative. */
 export const storedOffset = (dtype: DType): number => (dtype === 'i8' ? 128 : 0)
 
 /** Sums have at most this many products, so that they fit into 31 bits. */
@@ -236,7 +236,7 @@ interface Dequantised {
   readonly axis: number
 }
 
-/** The codes, scales and zero points that a DequantizeLinear makes a value of. */
+/** The codes, scales and zero points from which DequantizeLinear computes a value. */
 function dequantised({ graph, values }: Lowering, name: string): Dequantised | undefined {
   const node = producersOf(graph).get(name)
   if (node?.op !== 'DequantizeLinear' || node.domain !== '' || intOf(node, 'block_size', 0) !== 0)
@@ -258,7 +258,7 @@ export const areBytes = (graph: Graph, name: string, dtype: DType): boolean =>
     ({ op, domain, inputs }) => domain === '' && op === 'DequantizeLinear' && inputs.lastIndexOf(name) === 0,
   )
 
-/** Sums that a value is, except for factors and the limits of activations between. */
+/** The integer sums that equal a value, up to scales and the limits of activations in between. */
 export interface Limited {
   readonly sums: CodeSums
   readonly low: number

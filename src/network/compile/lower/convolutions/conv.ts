@@ -1,4 +1,4 @@
-// The handler of Conv: of dequantised codes in integers, of everything else in floats.
+// The handler of Conv: dequantized codes are convolved in integers, everything else in floats.
 import type { Handler, SomeHandlers } from '../handler.ts'
 import { convolveCodes } from './code-windows.ts'
 import { convolve, sidesOf } from './windows.ts'

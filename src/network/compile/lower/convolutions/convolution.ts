@@ -1,5 +1,4 @@
-// What every way to compute a convolution shares: its operands, the padded input, and the order of the
-// result.
+// Shared by all ways to compute a convolution: its operands, the padded input, and the order of the result.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import type { Axis } from '../../../onnx/operators/images/conv.ts'
 import { dimsOf, type Ref, turnedRef, unturned } from '../../loops/loops.ts'
