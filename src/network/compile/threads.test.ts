@@ -11,6 +11,7 @@ import type { Graph } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
 import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
+import { PARAMETERS } from './emit/emit.ts'
 import { codesOfMeans, randomNetwork } from './testing/random-codes.ts'
 import { randomGraph } from './testing/random-graph.ts'
 
@@ -133,13 +134,15 @@ async function backwards<T>(act: () => Promise<T>): Promise<T> {
   WebAssembly.Instance = new Proxy(Own, {
     construct(_, args: ConstructorParameters<typeof Own>) {
       const { exports } = new Own(...args)
-      const turned = Object.entries(exports).map(([name, run]) => [
+      const turned = Object.entries(exports as Record<string, StepFunction>).map(([name, run]) => [
         name,
         (record: number, first: number, last: number) => {
-          for (let unit = last - 1; unit >= first; unit--) (run as StepFunction)(record, unit, unit + 1)
+          for (let unit = last - 1; unit >= first; unit--) run(record, unit, unit + 1)
         },
       ])
-      return { exports: Object.fromEntries(turned) }
+      // Functions that lay constants out have other parameters.
+      const isOfSteps = Object.values(exports).every((run) => (run as StepFunction).length === PARAMETERS)
+      return { exports: isOfSteps ? Object.fromEntries(turned) : exports }
     },
   })
   try {

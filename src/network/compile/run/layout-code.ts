@@ -14,9 +14,10 @@ export function layoutModule(sharedPages: number | undefined): Uint8Array<ArrayB
   return moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
 }
 
-function parametersOf(code: FunctionBody): Local[] {
-  return Array.from({ length: PARAMETERS }, (_, index) => code.parameter(index))
-}
+type Parameters = readonly [Local, Local, Local, Local, Local, Local, Local, Local]
+
+const parametersOf = (code: FunctionBody): Parameters =>
+  Array.from({ length: PARAMETERS }, (_, index) => code.parameter(index)) as unknown as Parameters
 
 /** Runs `inner` so many times, counting the local down to 0. */
 const repeat = (code: FunctionBody, count: Local, inner: () => void): FunctionBody =>
@@ -33,16 +34,7 @@ const advance = (code: FunctionBody, local: Local, by: Local): FunctionBody =>
 /** Three loops over words at `from`, by their counts and steps; `to` gets the words one after the other. */
 function gather(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  const [to, from, outer, outerStep, middle, middleStep, inner, innerStep] = parametersOf(code) as [
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
+  const [to, from, outer, outerStep, middle, middleStep, inner, innerStep] = parametersOf(code)
   const [row, at, rows, left] = [code.local('i32'), code.local('i32'), code.local('i32'), code.local('i32')]
   repeat(code, outer, () => {
     code.get(from).set(row).get(middle).set(rows)
@@ -66,15 +58,7 @@ function gather(): Uint8Array {
  */
 function panel(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  const [to, from, rows, rowStep, columnStep, last, mask] = parametersOf(code) as [
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
+  const [to, from, rows, rowStep, columnStep, last, mask] = parametersOf(code)
   const masks = [code.local('v128'), code.local('v128')] as const
   const columns = Array.from({ length: PANEL }, () => code.local('i32'))
   for (const [half, local] of masks.entries())
@@ -121,16 +105,7 @@ const PATCH = 4
  */
 function tiles(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  const [to, first, firstStep, second, secondStep, channels, itemStep, rowStep] = parametersOf(code) as [
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
+  const [to, first, firstStep, second, secondStep, channels, itemStep, rowStep] = parametersOf(code)
   const at = code.local('i32')
   const taps = Array.from({ length: TAPS }, () => code.local('v128'))
   const sum = code.local('v128')
@@ -176,14 +151,7 @@ function tiles(): Uint8Array {
  */
 function floats(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  const [to, from, fours, flip, middle, scale] = parametersOf(code) as [
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
+  const [to, from, fours, flip, middle, scale] = parametersOf(code)
   const [flips, middles, scales] = [code.local('v128'), code.local('v128'), code.local('v128')]
   code.get(flip).vector('i32x4.splat').set(flips)
   code.get(middle).vector('i32x4.splat').set(middles)
@@ -212,18 +180,15 @@ export const CODE_HEAD = { scales: 0, added: 16, status: 48, bytes: 64 } as cons
  */
 function codes(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
-  const [to, from, groups, inputStep, outputStep, head, flip] = parametersOf(code) as [
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-    Local,
-  ]
-  const [fours, row, at, out, word, byte, wrong, added, outputs, adding] = Array.from({ length: 10 }, () =>
+  const [to, from, groups, inputStep, outputStep, head, flip] = parametersOf(code)
+  const [fours, outputs] = [code.local('i32'), code.local('i32')]
+  const [row, at, out, adding] = [code.local('i32'), code.local('i32'), code.local('i32'), code.local('i32')]
+  const [word, byte, added, wrong] = [
     code.local('i32'),
-  ) as [Local, Local, Local, Local, Local, Local, Local, Local, Local, Local]
+    code.local('i32'),
+    code.local('i32'),
+    code.local('i32'),
+  ]
   const scales = code.local('v128')
   code.get(head).memory('v128.load', CODE_HEAD.scales).set(scales)
   code.get(to).set(out)
