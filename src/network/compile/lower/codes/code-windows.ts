@@ -2,64 +2,36 @@
 import { type Graph, hasInput, type Node, outputsOf, producersOf, readersOf } from '../../../onnx/ir/graph.ts'
 import { intOf } from '../../../onnx/ir/operator.ts'
 import { countOf, type DType, numbersOf } from '../../../onnx/ir/tensor.ts'
+import { operatorName } from '../../../onnx/operator-table.ts'
 import { type Axis, axesOf } from '../../../onnx/operators/images/conv.ts'
 import { STEP_CODES } from '../../emit/kernel.ts'
 import { type CodeMatrix, dimsOf, type Ref, refTo } from '../../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../../loops/tree.ts'
-import { reshape } from '../lowering/layouts.ts'
-import { map, mapToBytes } from '../lowering/loops.ts'
+import { transposed } from '../../loops/view.ts'
+import { bordered, channelsSecond } from '../convolutions/convolution.ts'
+import { codedRows } from '../convolutions/window-sides.ts'
+import { convolved, productView, windowsIn } from '../convolutions/windows.ts'
+import { padded, reshape } from '../lowering/layouts.ts'
+import { map } from '../lowering/loops.ts'
 import type { CodeSums, Lowering } from '../lowering/lowering.ts'
-import { bordered, channelsSecond } from './convolution.ts'
-import { codedRows } from './window-sides.ts'
-import { convolved, productView, windowsIn } from './windows.ts'
-
-/** Added to codes of i8 when they are stored, so that none is negative. */
-export const storedOffset = (dtype: DType): number => (dtype === 'i8' ? 128 : 0)
-
-/** Sums have at most this many products, so that they fit into 31 bits. */
-const MAX_PRODUCTS = 2 ** 15
-
-/** Codes with one scale and zero point. */
-interface CodedInput {
-  readonly codes: string
-  readonly scale: number
-  /** As the file has it. */
-  readonly zero: number
-}
-
-/** Constant filters with one zero point, or one for each. */
-interface CodedFilters {
-  readonly codes: string
-  readonly zero: readonly number[]
-}
+import { reduce } from '../lowering/sums.ts'
+import { along } from '../lowering/taps.ts'
+import {
+  bytesOf,
+  CODE_DTYPES,
+  type CodedFilters,
+  type CodedInput,
+  centredCodes,
+  centredSums,
+  MAX_PRODUCTS,
+  storedZero,
+} from './zero-points.ts'
 
 interface CodedConvolution {
   readonly x: CodedInput
   readonly filters: CodedFilters
+  /** Only if the zero point of x is known. */
   readonly bias?: CodeMatrix['bias']
-}
-
-/**
- * The sums of a convolution, [batch, channels, ...places]: i32, or f32 that are integers. Undefined if it is
- * not computed in codes.
- */
-export function codeSums(lowering: Lowering, node: Node, convolution: CodedConvolution): Ref | undefined {
-  const { x, filters } = convolution
-  const { values, graph } = lowering
-  const isKnown = graph.constants.has(filters.codes) && !graph.constants.has(x.codes)
-  if (!isKnown || ![x, filters].every(({ codes }) => BYTES.includes(values.dtype(node, codes))))
-    return undefined
-  const [count, perGroup, ...kernel] = values.dims(node, filters.codes) as [number, number, ...number[]]
-  const group = intOf(node, 'group', 1)
-  const [batch, channels, ...sizes] = values.dims(node, x.codes) as [number, number, ...number[]]
-  if (sizes.length === 0 || channels !== perGroup * group || count % group !== 0) return undefined
-  const [, , ...places] = values.dims(node, node.outputs[0]!)
-  if (countOf([batch, count, perGroup, ...places, ...kernel]) === 0) return undefined
-  if (filters.zero.length !== 1 && filters.zero.length !== count) return undefined
-  const axes = axesOf(node, sizes, kernel)!
-  const window = { batch, count, perGroup, group, kernel, axes, places }
-  if (perGroup === 1 && count === group && group > 1) return channelSums(lowering, node, convolution, window)
-  return isCentred(lowering, node, filters) ? dotSums(lowering, node, convolution, window) : undefined
 }
 
 interface CodeWindow {
@@ -70,30 +42,66 @@ interface CodeWindow {
   readonly kernel: readonly number[]
   readonly axes: readonly Axis[]
   readonly places: readonly number[]
+  /** Whether each channel has a filter of its own. */
+  readonly isChannelwise: boolean
 }
 
-/** Whether the filters' codes minus their zero points are i8. */
-function isCentred({ values }: Lowering, node: Node, { codes, zero }: CodedFilters): boolean {
-  const middle = values.dtype(node, codes) === 'u8' ? 128 : 0
-  return zero.every((each) => each === middle)
+/**
+ * The sizes of a convolution of the codes `x` with the constant codes `filters`. Undefined if it is not
+ * computed in codes.
+ */
+export function codeWindow(
+  { values, graph }: Lowering,
+  node: Node,
+  x: string,
+  filters: string,
+): CodeWindow | undefined {
+  const isKnown = graph.constants.has(filters) && !graph.constants.has(x)
+  if (!isKnown || ![x, filters].every((name) => CODE_DTYPES.includes(values.dtype(node, name))))
+    return undefined
+  const [count, perGroup, ...kernel] = values.dims(node, filters) as [number, number, ...number[]]
+  const group = intOf(node, 'group', 1)
+  const [batch, channels, ...sizes] = values.dims(node, x) as [number, number, ...number[]]
+  if (sizes.length === 0 || channels !== perGroup * group || count % group !== 0) return undefined
+  const [, , ...places] = values.dims(node, node.outputs[0]!)
+  if (countOf([batch, count, perGroup, ...places, ...kernel]) === 0) return undefined
+  const axes = axesOf(node, sizes, kernel)!
+  const isChannelwise = perGroup === 1 && count === group && group > 1
+  const more = moreChannels(perGroup)
+  const isFit = isChannelwise
+    ? countOf(kernel) <= MAX_EXACT_TAPS
+    : (group === 1 || more === 0) && countOf([perGroup + more, ...kernel]) <= MAX_PRODUCTS
+  return isFit ? { batch, count, perGroup, group, kernel, axes, places, isChannelwise } : undefined
+}
+
+/** How many channels a group lacks for whole steps. */
+const moreChannels = (perGroup: number): number => (STEP_CODES - (perGroup % STEP_CODES)) % STEP_CODES
+
+/**
+ * The sums of a convolution, [batch, channels, ...places]: i32, or f32 that are integers. Undefined if it is
+ * not computed in codes.
+ */
+export function codeSums(lowering: Lowering, node: Node, convolution: CodedConvolution): Ref | undefined {
+  const { x, filters } = convolution
+  const sizes = codeWindow(lowering, node, x.codes, filters.codes)
+  if (sizes === undefined) return undefined
+  if (filters.zero.length !== 1 && filters.zero.length !== sizes.count) return undefined
+  return (sizes.isChannelwise ? channelSums : dotSums)(lowering, node, convolution, sizes)
 }
 
 /** Sums of i32, by dot products of bytes. */
-function dotSums(
-  lowering: Lowering,
-  node: Node,
-  { x, filters, bias }: CodedConvolution,
-  { batch, count, perGroup, group, kernel, axes, places }: CodeWindow,
-): Ref | undefined {
+function dotSums(lowering: Lowering, node: Node, convolution: CodedConvolution, sizes: CodeWindow): Ref {
+  const { x, filters, bias } = convolution
+  const { batch, count, perGroup, group, kernel, axes, places } = sizes
   const { values } = lowering
-  const more = (STEP_CODES - (perGroup % STEP_CODES)) % STEP_CODES
+  const more = moreChannels(perGroup)
   const taps = [perGroup + more, ...kernel]
-  if ((group > 1 && more > 0) || countOf(taps) > MAX_PRODUCTS) return undefined
-  const zero = x.zero + storedOffset(values.dtype(node, x.codes))
+  const zero = storedZero(lowering, node, x)
   const input = bordered(lowering, node, bytesOf(lowering, node, x.codes), axes, true, { fill: zero, more })
   const windows = windowsIn(input, { axes, places, group })
   const { a, order, windows: tables } = codedRows(lowering, windows, taps, places.length)
-  const dims = group > 1 ? [batch, ...places, group, count / group] : [batch, ...places, count]
+  const own = group > 1 ? [group, count / group] : [count]
+  const dims = [batch, ...places, ...own]
   const out = values.make(node.outputs[0]!, 'i32', dims)
   // The strides only say which axes have filters of their own.
   const view = {
@@ -101,6 +109,8 @@ function dotSums(
     dims: [batch, group, countOf(taps), count / group],
     strides: [0, group > 1 ? 1 : 0, 0, 0],
   }
+  const form = 'filters'
+  const known = typeof zero === 'number' ? zero : 0
   lowering.add({
     loop: 'product',
     node: node.name,
@@ -109,10 +119,43 @@ function dotSums(
     args: [a, { ...values.coded(node, filters.codes), view }],
     at: productView(dims, { places, count }, group, batch),
     windows: tables,
-    codes: { zero, bias, group, order, channels: perGroup + more },
+    codes: { form, zero: known, bias, group, order, channels: perGroup + more },
   })
-  return channelsSecond(reshape(lowering, node, refTo(out), [batch, ...places, count]))
+  const inputs = () => windowSums(lowering, node, x, sizes)
+  const made = centredSums(lowering, node, refTo(out), { form, filters, count, zero, own, inputs })
+  return channelsSecond(reshape(lowering, node, made, [batch, ...places, count]))
 }
+
+/**
+ * The sum of the codes in each window of each group, minus their zero points: [batch, ...places, 1], or with
+ * several groups [batch, ...places, group, 1].
+ */
+function windowSums(
+  lowering: Lowering,
+  node: Node,
+  x: CodedInput,
+  { batch, perGroup, group, axes, places }: CodeWindow,
+): Ref {
+  const ref = bytesOf(lowering, node, x.codes)
+  const sizes = dimsOf(ref).slice(2)
+  const split = reshape(lowering, node, ref, [batch, group, perGroup, ...sizes])
+  const centred = centredCodes(lowering, node, split, storedZero(lowering, node, x))
+  const sums = reduce(lowering, node, centred, [2], 'sum')
+  const none = [0, 0] as const
+  const around = [none, none, ...axes.map(({ before, after }) => [before, after] as const)]
+  const isBordered = around.some(([before, after]) => before + after > 0)
+  let made = isBordered ? padded(lowering, node, sums, around, 0) : sums
+  for (const [at, axis] of axes.entries())
+    made = along(lowering, node, made, { axis: at + 2, window: axis, places: places[at]!, by: WHOLE })
+  const order = [0, ...places.map((_, at) => at + 2), ...(group > 1 ? [1] : [])]
+  const turned = group > 1 ? made : reshape(lowering, node, made, [batch, 1, ...places])
+  const rows = transposed(turned.view, group > 1 ? order : [...order, 1])
+  return group > 1
+    ? reshape(lowering, node, { ...turned, view: rows }, [batch, ...places, group, 1])
+    : { ...turned, view: rows }
+}
+
+const WHOLE = { combine: (a: Tree, b: Tree): Tree => apply('i.add', a, b), how: 'sum' } as const
 
 /** Taps of a filter whose sums are exact in f32, with a bias of the same size. */
 const MAX_EXACT_TAPS = 64
@@ -122,14 +165,16 @@ function channelSums(
   lowering: Lowering,
   node: Node,
   { x, filters, bias }: CodedConvolution,
-  { count, group, kernel, axes, places }: CodeWindow,
-): Ref | undefined {
+  { count, group, axes, places }: CodeWindow,
+): Ref {
   const { values } = lowering
-  if (countOf(kernel) > MAX_EXACT_TAPS) return undefined
   const ref = values.ref(node, x.codes)
-  const zero = x.zero + (ref.value.isByte === true ? storedOffset(values.dtype(node, x.codes)) : 0)
-  const floats = lowering.once(`centred ${ref.value.id} ${JSON.stringify(ref.view)} ${zero}`, () =>
-    map(lowering, node, [ref], sub(asFloat(ref), number(zero))),
+  const zero = ref.value.isByte === true ? storedZero(lowering, node, x) : x.zero
+  const isNumber = typeof zero === 'number'
+  const key = `centred ${ref.value.id} ${JSON.stringify(ref.view)} ${isNumber ? zero : zero.value.id}`
+  const offset = isNumber ? number(zero) : apply('to f32', arg(1, 'i32'))
+  const floats = lowering.once(key, () =>
+    map(lowering, node, isNumber ? [ref] : [ref, zero], sub(asFloat(ref), offset)),
   )
   const centred = { axis: 0, scale: [1], zero: filters.zero }
   const made = convolved(lowering, node, {
@@ -141,7 +186,7 @@ function channelSums(
   })
   if (bias === undefined) return made
   const own = reshape(lowering, node, values.ref(node, bias.constant), [count, ...places.map(() => 1)])
-  const scales = perChannel(lowering, bias.scale, dimsOf(made).length)
+  const scales = perChannel(lowering, bias.scale, places.length)
   const addend =
     own.value.kind === 'i32' ? apply('to f32', arg(1, 'i32')) : apply('nearest', div(arg(1), arg(2)))
   return map(lowering, node, [made, own, scales], add(arg(0), addend))
@@ -151,21 +196,11 @@ function channelSums(
 export const asFloat = ({ value }: Ref): Tree =>
   value.kind === 'f32' ? arg(0) : apply('to f32', arg(0, 'i32'))
 
-/** The codes as bytes, as they are stored. */
-function bytesOf(lowering: Lowering, node: Node, name: string): Ref {
-  const ref = lowering.values.ref(node, name)
-  if (ref.value.isByte === true) return ref
-  const offset = storedOffset(lowering.values.dtype(node, name))
-  return lowering.once(`bytes of ${name}`, () =>
-    mapToBytes(lowering, node, [ref], apply('i.add', arg(0, 'i32'), number(offset, 'i32'))),
-  )
-}
-
-/** One scale for each channel, or for all, as a reference that spreads over [batch, channels, ...places]. */
-export function perChannel(lowering: Lowering, scale: readonly number[], rank: number): Ref {
-  const after = Array.from({ length: rank - 2 }, () => 1)
-  return lowering.once(`scales ${rank} ${scale}`, () =>
-    lowering.values.table('f32', [scale.length, ...after], (at) => scale[at]!),
+/** One scale for each channel, or for all, as a reference that spreads over [..., channels] and `after` more axes. */
+export function perChannel(lowering: Lowering, scale: readonly number[], after: number): Ref {
+  const ones = Array.from({ length: after }, () => 1)
+  return lowering.once(`scales ${after} ${scale}`, () =>
+    lowering.values.table('f32', [scale.length, ...ones], (at) => scale[at]!),
   )
 }
 
@@ -173,13 +208,13 @@ export function perChannel(lowering: Lowering, scale: readonly number[], rank: n
 export function convolveCodes(lowering: Lowering, node: Node): boolean {
   const found = codedConvolution(lowering, node)
   if (found === undefined) return false
-  const scale = found.scale.map((each) => Math.fround(found.x.scale * each))
+  const { scale } = found
   const [name = ''] = node.outputs
   const given = hasInput(node, 2) ? node.inputs[2]! : undefined
   const bias = given === undefined ? undefined : wholeBias(lowering, given, scale)
   const sums = codeSums(lowering, node, { ...found, bias })
   if (sums === undefined) return false
-  const args = [sums, perChannel(lowering, scale, dimsOf(sums).length)]
+  const args = [sums, perChannel(lowering, scale, dimsOf(sums).length - 2)]
   let tree = mul(asFloat(sums), arg(1))
   if (given === undefined || bias !== undefined) lowering.sums.set(name, { ref: sums, scale })
   else {
@@ -206,10 +241,9 @@ function codedConvolution(
   if (x === undefined || filters === undefined || x.scale.length !== 1 || x.zero.length !== 1)
     return undefined
   if (filters.axis !== 0) return undefined
-  return { x: { codes: x.codes, scale: x.scale[0]!, zero: x.zero[0]! }, filters, scale: filters.scale }
+  const scale = filters.scale.map((each) => Math.fround(x.scale[0]! * each))
+  return { x: { codes: x.codes, zero: x.zero[0]! }, filters, scale }
 }
-
-const BYTES: readonly DType[] = ['u8', 'i8']
 
 /**
  * A constant bias that is a multiple of the sums' scale, as quantisers round it, except for the rounding of
@@ -250,12 +284,18 @@ function dequantised({ graph, values }: Lowering, name: string): Dequantised | u
   return { codes, scale: numbersOf(scale), zero: zero === undefined ? [0] : numbersOf(zero), axis }
 }
 
+/** Operators that read codes, their first input, as bytes. */
+const READS_BYTES: ReadonlySet<string> = new Set([
+  ...['ConvInteger', 'DequantizeLinear', 'MatMulInteger', 'QLinearConv', 'QLinearMatMul'],
+  'com.microsoft:MatMulIntegerToFloat',
+])
+
 /** Whether only nodes that read codes as bytes read the value. */
 export const areBytes = (graph: Graph, name: string, dtype: DType): boolean =>
-  BYTES.includes(dtype) &&
+  CODE_DTYPES.includes(dtype) &&
   !outputsOf(graph).has(name) &&
   (readersOf(graph).get(name) ?? []).every(
-    ({ op, domain, inputs }) => domain === '' && op === 'DequantizeLinear' && inputs.lastIndexOf(name) === 0,
+    (node) => READS_BYTES.has(operatorName(node)) && node.inputs.lastIndexOf(name) === 0,
   )
 
 /** The integer sums that equal a value, up to scales and the limits of activations in between. */
