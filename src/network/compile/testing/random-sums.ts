@@ -98,6 +98,53 @@ export function randomQLinearMatMul(random: Random): RandomSums {
   return graphOf([node('QLinearMatMul', inputs, 'y')], { feeds, constants })
 }
 
+/** A MatMul or Gemm between DequantizeLinear and QuantizeLinear. `size`: the scale of the output. */
+export function randomCodeLayer(random: Random): RandomSums & { readonly size: number } {
+  const { x: dims, w, count: n } = matrixDims(random)
+  const [k = 1] = w
+  const [isGemm, isTurned] = [dims.length === 2 && random.chance(0.6), random.chance(0.5)]
+  const [xType, wType] = [random.pick(DTYPES), random.pick(DTYPES)]
+  const scales = Array.from({ length: random.chance(0.5) ? 1 : n }, () => 0.005 + 0.01 * random.unit())
+  const each = scales.length === 1 ? [] : [n]
+  const size = 0.02 * 0.01 * 100 * Math.sqrt(k)
+  const bias = Array.from({ length: n }, (_, at) => {
+    const step = Math.fround(Math.fround(0.02) * Math.fround(scales[scales.length === 1 ? 0 : at]!))
+    return step * (random.below(200) - 100 + (isTurned ? 0 : 0.3))
+  })
+  const constants = new Map<string, Constant>([
+    ['xs', scalar('f32', 0.02)],
+    ['xz', scalar(xType, anyCode(random, xType))],
+    ['w', codes(random, wType, isGemm && isTurned ? w.toReversed() : w)],
+    ['ws', tensorOf('f32', each, scales)],
+    [
+      'wz',
+      tensorOf(
+        wType,
+        each,
+        scales.map(() => anyCode(random, wType)),
+      ),
+    ],
+    ['b', tensorOf('f32', [n], bias)],
+    ['ys', scalar('f32', size)],
+    ['yz', scalar('u8', 100)],
+  ])
+  const axis = { axis: int(isGemm && isTurned ? 0 : 1) }
+  const nodes = [
+    node('DequantizeLinear', ['x', 'xs', 'xz'], 'xf'),
+    node('DequantizeLinear', ['w', 'ws', 'wz'], 'wf', scales.length === 1 ? {} : axis),
+    isGemm
+      ? node('Gemm', ['xf', 'wf', ...(random.chance(0.7) ? ['b'] : [])], 'p', {
+          transB: int(isTurned ? 1 : 0),
+        })
+      : node('MatMul', ['xf', 'wf'], 'p'),
+    node('Relu', ['p'], 'a'),
+    node('QuantizeLinear', [random.pick(['p', 'a']), 'ys', 'yz'], 'q'),
+    node('DequantizeLinear', ['q', 'ys', 'yz'], 'y'),
+  ]
+  const feeds = new Map([['x', codes(random, xType, dims)]])
+  return { ...graphOf(nodes, { feeds, constants }), size }
+}
+
 /** Convolutions and a product of codes whose scales are computed, as ONNX Runtime's quantiser writes them. */
 export function randomDynamicNetwork(random: Random): RandomSums {
   const constants = new Map<string, Constant>()

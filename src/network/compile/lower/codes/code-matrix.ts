@@ -2,7 +2,7 @@
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
 import { STEP_CODES } from '../../emit/kernel.ts'
-import { dimsOf, type Ref, refTo } from '../../loops/loops.ts'
+import { type CodedForm, type CodeMatrix, dimsOf, type Ref, refTo } from '../../loops/loops.ts'
 import { whole } from '../../loops/view.ts'
 import { padded, reshape } from '../lowering/layouts.ts'
 import { moved } from '../lowering/loops.ts'
@@ -25,20 +25,29 @@ interface MatrixSizes {
 }
 
 /**
- * The sizes of a product of codes, whose dims `rows` are [..., m, k], with the constant codes `b` [k, n].
- * Undefined if it is not computed in codes.
+ * The sizes of a product of codes, whose dims `rows` are [..., m, k], with the constant codes `b`: a matrix
+ * [k, n], or filters [n, k]. Undefined if it is not computed in codes.
  */
 export function matrixSizes(
   { values, graph }: Lowering,
   node: Node,
   rows: readonly number[],
   b: string,
+  form: CodedForm = 'matrix',
 ): MatrixSizes | undefined {
   if (!graph.constants.has(b) || !CODE_DTYPES.includes(values.dtype(node, b))) return undefined
-  const [k = 0, n = 0, ...others] = values.dims(node, b)
+  const [first = 0, second = 0, ...others] = values.dims(node, b)
+  const [k, n] = form === 'matrix' ? [first, second] : [second, first]
   const m = countOf(rows.slice(0, -1))
   const isFit = others.length === 0 && rows.at(-1) === k && k <= MAX_PRODUCTS && m * k * n > 0
   return isFit ? { m, k, n } : undefined
+}
+
+/** A constant of codes, and the bias of each column, only if the other side's zero point is known. */
+interface CodedConstant {
+  readonly form: CodedForm
+  readonly filters: CodedFilters
+  readonly bias?: CodeMatrix['bias']
 }
 
 /** The sums, i32 [..., m, n]. Undefined if they are not computed in codes. */
@@ -46,9 +55,9 @@ export function matrixSums(
   lowering: Lowering,
   node: Node,
   x: StoredInput,
-  filters: CodedFilters,
+  { form, filters, bias }: CodedConstant,
 ): Ref | undefined {
-  const sizes = matrixSizes(lowering, node, dimsOf(x.codes), filters.codes)
+  const sizes = matrixSizes(lowering, node, dimsOf(x.codes), filters.codes, form)
   if (sizes === undefined) return undefined
   const { m, k, n } = sizes
   if (filters.zero.length !== 1 && filters.zero.length !== n) return undefined
@@ -62,7 +71,6 @@ export function matrixSums(
     return rows.view.strides[1] === 1 ? rows : moved(lowering, node, rows)
   })
   const out = values.make(node.outputs[0]!, 'i32', [m, n])
-  const form = 'matrix'
   const view = { offset: 0, dims: [k + more, n], strides: [0, 0] }
   lowering.add({
     loop: 'product',
@@ -74,6 +82,7 @@ export function matrixSums(
     codes: {
       form,
       zero: typeof zero === 'number' ? zero : 0,
+      bias,
       group: 1,
       order: [0],
       channels: k + more,

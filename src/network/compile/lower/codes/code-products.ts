@@ -51,13 +51,13 @@ const qLinearConv: Handler = (lowering, node) => {
   const bias = hasInput(node, 8) ? { constant: node.inputs[8]!, scale: [1] } : undefined
   const ref = codeSums(lowering, node, { ...sides, bias })
   if (ref === undefined) throw unclaimed(node, 'its filters, groups or zero points are not compiled')
-  requantize(lowering, node, node.outputs[0]!, { ...codes, ref })
+  requantize(lowering, node, node.outputs[0]!, { ...codes, ref, after: dimsOf(ref).length - 2 })
 }
 
 /** The same of a matrix, with one scale for all columns or one for each. */
 const qLinearMatMul: Handler = (lowering, node) => {
   const { x, filters, codes } = qLinear(lowering, node)
-  const ref = matrixSums(lowering, node, stored(lowering, node, x), filters)
+  const ref = matrixSums(lowering, node, stored(lowering, node, x), { form: 'matrix', filters })
   if (ref === undefined) throw unclaimed(node, 'its matrices or zero points are not compiled')
   requantize(lowering, node, node.outputs[0]!, { ...codes, ref, after: 0 })
 }
@@ -104,7 +104,7 @@ const matMulInteger: Handler = (lowering, node) => {
     return
   }
   const { x, filters } = integerSides(lowering, node)
-  const sums = matrixSums(lowering, node, stored(lowering, node, x), filters)
+  const sums = matrixSums(lowering, node, stored(lowering, node, x), { form: 'matrix', filters })
   if (sums === undefined) throw unclaimed(node, 'its matrices or zero points are not compiled')
   lowering.values.name(name, sums)
 }
@@ -156,7 +156,7 @@ function scaledFloats(lowering: Lowering, node: Node, a: Ref, at: ScaledInputs):
 function scaledSums(lowering: Lowering, node: Node, x: StoredInput, size: Ref, at: ScaledInputs): void {
   perColumn(lowering, node, at.scale, [])
   const filters = { codes: node.inputs[at.right]!, zero: perColumn(lowering, node, at.zero, [0]) }
-  const sums = matrixSums(lowering, node, x, filters)
+  const sums = matrixSums(lowering, node, x, { form: 'matrix', filters })
   if (sums === undefined) throw unclaimed(node, 'its matrices or zero points are not compiled')
   const args = [sums, size]
   const scales = operand(lowering, node, node.inputs[at.scale]!, args)

@@ -10,7 +10,12 @@ import { type Tensor, tensorOf } from '../../../onnx/ir/tensor.ts'
 import { CompiledGraph } from '../../compiled-graph.ts'
 import { StagedGraph } from '../../staged/staged-graph.ts'
 import { randomConvolution, randomNetwork } from '../../testing/random-codes.ts'
-import { randomDynamicNetwork, randomQLinearMatMul, randomSums } from '../../testing/random-sums.ts'
+import {
+  randomCodeLayer,
+  randomDynamicNetwork,
+  randomQLinearMatMul,
+  randomSums,
+} from '../../testing/random-sums.ts'
 
 /** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 51)
@@ -56,6 +61,24 @@ test(`QLinearMatMul gives the evaluator's codes, except for ties (seed ${SEED}, 
       expect(Math.max(...steps), `graph ${index}`).toBeLessThan(2)
       differing += steps.filter((step) => step > 0).length
       all += steps.length
+    }
+  }
+  expect(differing / all).toBeLessThan(0.002)
+})
+
+test(`layers of codes give the evaluator's, except for ties (seed ${SEED}, ${GRAPHS} graphs)`, async () => {
+  let [differing, all] = [0, 0]
+  for (let index = 0; index < GRAPHS; index++) {
+    const { graph, feeds, size } = randomCodeLayer(new Random(SEED + 5, index))
+    const wanted = evaluate(graph, feeds, { evaluators: EVALUATORS }).get('y')!
+    for (const options of WAYS) {
+      const found = (await new CompiledGraph(graph, options).run(feeds)).get('y')!
+      for (const [at, value] of found.data.entries()) {
+        const steps = Math.abs(Number(value) - Number(wanted.data[at])) / size
+        expect(steps, `graph ${index}, element ${at}`).toBeLessThan(1.01)
+        if (steps > 0.5) differing++
+        all++
+      }
     }
   }
   expect(differing / all).toBeLessThan(0.002)

@@ -16,6 +16,7 @@ import { map } from '../lowering/loops.ts'
 import type { CodeSums, Lowering } from '../lowering/lowering.ts'
 import { reduce } from '../lowering/sums.ts'
 import { along } from '../lowering/taps.ts'
+import { dequantised, wholeBias } from './dequantised.ts'
 import {
   bytesOf,
   CODE_DTYPES,
@@ -216,7 +217,8 @@ export function convolveCodes(lowering: Lowering, node: Node): boolean {
   if (sums === undefined) return false
   const args = [sums, perChannel(lowering, scale, dimsOf(sums).length - 2)]
   let tree = mul(asFloat(sums), arg(1))
-  if (given === undefined || bias !== undefined) lowering.sums.set(name, { ref: sums, scale })
+  if (given === undefined || bias !== undefined)
+    lowering.sums.set(name, { ref: sums, scale, after: dimsOf(sums).length - 2 })
   else {
     const own = lowering.values.ref(node, given)
     args.push(
@@ -243,45 +245,6 @@ function codedConvolution(
   if (filters.axis !== 0) return undefined
   const scale = filters.scale.map((each) => Math.fround(x.scale[0]! * each))
   return { x: { codes: x.codes, zero: x.zero[0]! }, filters, scale }
-}
-
-/**
- * A constant bias that is a multiple of the sums' scale, as quantisers round it, except for the rounding of
- * the product. Undefined if it is something else.
- */
-function wholeBias({ values }: Lowering, name: string, scale: readonly number[]): CodeMatrix['bias'] {
-  const bias = values.known(name)
-  if (bias?.dtype !== 'f32') return undefined
-  const isWhole = numbersOf(bias).every((each, at) => {
-    const quotient = each / scale[scale.length === 1 ? 0 : at]!
-    return (
-      Math.abs(quotient - Math.round(quotient)) <= 1e-3 + Math.abs(quotient) * 2 ** -22 && isSmall(quotient)
-    )
-  })
-  return isWhole ? { constant: name, scale } : undefined
-}
-
-const isSmall = (sum: number): boolean => Math.abs(sum) < 2 ** 29
-
-interface Dequantised {
-  readonly codes: string
-  readonly scale: readonly number[]
-  readonly zero: readonly number[]
-  readonly axis: number
-}
-
-/** The codes, scales and zero points from which DequantizeLinear computes a value. */
-function dequantised({ graph, values }: Lowering, name: string): Dequantised | undefined {
-  const node = producersOf(graph).get(name)
-  if (node?.op !== 'DequantizeLinear' || node.domain !== '' || intOf(node, 'block_size', 0) !== 0)
-    return undefined
-  const [codes = '', scaleName = '', zeroName = ''] = node.inputs
-  const scale = values.known(scaleName)
-  const zero = hasInput(node, 2) ? values.known(zeroName) : undefined
-  if (scale === undefined || (hasInput(node, 2) && zero === undefined) || scale.dtype !== 'f32')
-    return undefined
-  const axis = scale.data.length === 1 ? 0 : intOf(node, 'axis', 1)
-  return { codes, scale: numbersOf(scale), zero: zero === undefined ? [0] : numbersOf(zero), axis }
 }
 
 /** Operators that read codes, their first input, as bytes. */

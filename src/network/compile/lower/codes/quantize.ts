@@ -123,8 +123,6 @@ function quantizeSums(lowering: Lowering, node: Node, [low, high]: readonly [num
 }
 
 interface Requantisation extends CodeSums {
-  /** How many axes come after the channels. Default: all but the first two. */
-  readonly after?: number
   /** The scale and the zero point of the codes, and their limits. */
   readonly size: number
   readonly zero: number
@@ -137,7 +135,7 @@ export function requantize(
   lowering: Lowering,
   node: Node,
   name: string,
-  { ref, scale, size, zero, low, high, after = dimsOf(ref).length - 2 }: Requantisation,
+  { ref, scale, size, zero, low, high, after }: Requantisation,
 ): void {
   const dtype = lowering.values.dtype(node, name)
   const isByte = areBytes(lowering.graph, name, dtype)

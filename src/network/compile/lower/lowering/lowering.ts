@@ -30,11 +30,12 @@ interface Views {
 }
 
 /**
- * Integers [batch, channels, ...places], and what they are multiplied by: one number, or one for each
- * channel.
+ * Integers [..., channels, ...places], and what they are multiplied by: one number, or one for each channel.
  */
 export interface CodeSums {
   readonly ref: Ref
+  /** How many axes come after the channels. */
+  readonly after: number
   readonly scale: readonly number[]
 }
 
