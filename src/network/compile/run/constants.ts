@@ -19,7 +19,7 @@ import type {
 } from '../loops/loops.ts'
 import type { Kind } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
-import { codePanels, dotFor } from './code-panels.ts'
+import { codePanels, dotFor, summedCodes } from './code-panels.ts'
 import { type Coded, codedBy, codedInBlocks, packed } from './coded.ts'
 import { laidMatrix } from './matrices.ts'
 import { tiledFilters } from './tiled-filters.ts'
@@ -180,7 +180,7 @@ export class Constants {
     signal: AbortSignal | undefined,
     place: (floats: () => Tensor, coded: Coded | undefined) => number | Pick<LaidConstant, 'address' | 'dot'>,
   ): Promise<LaidConstant> {
-    const { constant: name, key, codes, view, packing, isTiled } = givenOf(value, form)
+    const { constant: name, key, codes, view, packing, isTiled, summed } = givenOf(value, form)
     const constant = graph.constants.get(name)!
     const known = this.#laid.get(constant)?.get(key)
     if (known !== undefined) return known
@@ -188,6 +188,7 @@ export class Constants {
     const coded = codes && (await this.#coded(graph, tensor, codes, signal))
     const whole = () => {
       if (packing !== undefined) return packed(tensor, packing)
+      if (summed !== undefined) return summedCodes(tensor, summed)
       const isAsValue = view === undefined && !isTiled
       const floats = coded === undefined ? tensor : decoded(isAsValue ? value.dims : tensor.dims, coded)
       if (isTiled) return tiled(floats, value.dims)
@@ -263,7 +264,8 @@ function packPanels(to: Float32Array, source: Float32Array, { from, k, n, kStep,
 function givenOf({ given }: Value, form: string) {
   const parts = given as GivenConstant
   const { codes, view, packing } = parts
-  const key = [form, codes, view, packing, parts.isTiled].map((part) => JSON.stringify(part)).join(' ')
+  const options = [form, codes, view, packing, parts.isTiled, parts.summed]
+  const key = options.map((part) => JSON.stringify(part)).join(' ')
   return { ...parts, key }
 }
 

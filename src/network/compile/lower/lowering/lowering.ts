@@ -6,7 +6,7 @@ import { countOf } from '../../../onnx/ir/tensor.ts'
 import { type Loop, type Ref, stepsOf } from '../../loops/loops.ts'
 import { costOf } from '../../loops/tree.ts'
 import type { LeftOut } from '../../stages.ts'
-import type { WeightPolicy } from '../policy.ts'
+import type { ProgramWeights } from '../policy.ts'
 import { Values } from './values.ts'
 
 /** Planning units charged per node, per name of a node, per loop and per tree. */
@@ -17,7 +17,7 @@ const TREE_UNITS = 16
 
 /** Options for lowering nodes. */
 export interface LowerOptions {
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly leftOut: LeftOut
   /** The budget of the program and its runs. */
   readonly budget: ProgramBudget
@@ -30,11 +30,12 @@ interface Views {
 }
 
 /**
- * Integers [batch, channels, ...places], and what they are multiplied by: one number, or one for each
- * channel.
+ * Integers [..., channels, ...places], and what they are multiplied by: one number, or one for each channel.
  */
 export interface CodeSums {
   readonly ref: Ref
+  /** How many axes come after the channels. */
+  readonly after: number
   readonly scale: readonly number[]
 }
 
@@ -42,7 +43,7 @@ export interface CodeSums {
 export class Lowering {
   readonly graph: Graph
   readonly values: Values
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly leftOut: LeftOut
   /** The nodes that read each value. */
   readonly readers: ReadonlyMap<string, readonly Node[]>
