@@ -202,3 +202,46 @@ test('an id outside its table causes an error, and the death of the worker rejec
   expect(found.dead).toMatch(/^internal: the engine's worker failed: it ended/)
   expect(found.workers).toBe(2)
 })
+
+/** Overwrites stored files of so many bytes with zeros. Returns how many there are. */
+const eraseStored = (page: Page, bytes: number) =>
+  page.evaluate(async (bytes) => {
+    const erased = async (folder: FileSystemDirectoryHandle): Promise<number> => {
+      let count = 0
+      for await (const entry of folder.values()) {
+        if (entry instanceof FileSystemDirectoryHandle) count += await erased(entry)
+        else if (entry instanceof FileSystemFileHandle && (await entry.getFile()).size === bytes) {
+          const to = await entry.createWritable({ keepExistingData: true })
+          await to.write(new Uint8Array(bytes))
+          await to.close()
+          count++
+        }
+      }
+      return count
+    }
+    return erased(await navigator.storage.getDirectory())
+  }, bytes)
+
+test('a second visit runs stored plans without reading the graph, which a new shape needs', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  let asked = 0
+  page.context().on('request', (request) => {
+    if (request.url().endsWith(model)) asked++
+  })
+  const visit = async (tokens: number) => {
+    await openLibrary(page, site.isolated)
+    asked = 0
+    return (await outcome(page, model, { worker: true }, tokens)).values
+  }
+  const first = await visit(20)
+  // All constants of this graph are small, so plans contain them.
+  expect(await eraseStored(page, bertBytes(SHAPE).length)).toBe(1)
+  expect(await visit(20)).toEqual(first)
+  expect(asked).toBe(0)
+  // The stored graph is found to be damaged, and fetched again.
+  expect(await visit(21)).toHaveLength(21 * SHAPE.hidden)
+  expect(asked).toBeGreaterThan(0)
+})
