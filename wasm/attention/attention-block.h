@@ -233,7 +233,8 @@ static void softmax_block(struct tile *tile) {
         store(tile->kept + i, factors.kept);
         store(tile->taken + i, factors.taken);
     }
-    struct words words = {.high = 0};
+    struct words words; /* initialising all of it would be a call of V8 */
+    words.low = words.high = 0;
     for (uint32_t i = 0; i < tile->count; i++) {
         const struct query *query = &tile->queries[i];
         if (!sees(query)) {
