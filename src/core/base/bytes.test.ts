@@ -80,7 +80,7 @@ test('successive reads of a Blob share one array, and concurrent reads use one e
   const blob = new Blob([bytes])
   const whole = vi.spyOn(Blob.prototype, 'arrayBuffer')
   const given = givenMemory()
-  const source = blobSource('a.bin', blob)
+  const source = blobSource('a.bin', blob, undefined, true)
   const isRight = async (offset: number, length: number) =>
     Buffer.compare(await source.read(offset, length), bytes.subarray(offset, offset + length)) === 0
   for (const [offset, length] of [
@@ -98,15 +98,26 @@ test('successive reads of a Blob share one array, and concurrent reads use one e
   expect(whole).not.toHaveBeenCalled()
 })
 
-test('if streams cannot fill the reader’s array, a Blob is read one whole range at a time', async () => {
+test('if streams cannot fill the reader’s array, a Blob is read as arrays', async () => {
   const blob = new Blob([BYTES])
   vi.spyOn(Blob.prototype, 'stream').mockImplementation(() => new ReadableStream())
-  expect(Array.from(await blobSource('a.bin', blob).read(90, 10))).toEqual(Array.from(BYTES.subarray(90)))
+  const bytes = await blobSource('a.bin', blob, undefined, true).read(90, 10)
+  expect(Array.from(bytes)).toEqual(Array.from(BYTES.subarray(90)))
+})
+
+test('in Node, a Blob is read as arrays of a limited size', async () => {
+  const bytes = Uint8Array.from({ length: 2_500_000 }, (_, index) => (index * 31 + (index >> 9)) & 255)
+  const whole = vi.spyOn(Blob.prototype, 'arrayBuffer')
+  const stream = vi.spyOn(Blob.prototype, 'stream')
+  const read = await blobSource('a.bin', new Blob([bytes])).read(7, 2_400_000)
+  expect(Buffer.compare(read, bytes.subarray(7, 2_400_007))).toBe(0)
+  expect(whole.mock.contexts.map((each) => (each as Blob).size)).toEqual([1 << 20, 1 << 20, 302_848])
+  expect(stream).not.toHaveBeenCalled()
 })
 
 test('a Blob that ends early is rejected, and an abort during the read rejects with its reason', async () => {
   const short = new Blob([BYTES.subarray(0, 50)]).stream()
-  const source = blobSource('a.bin', new Blob([BYTES]))
+  const source = blobSource('a.bin', new Blob([BYTES]), undefined, true)
   vi.spyOn(Blob.prototype, 'stream').mockImplementationOnce(() => short)
   await expect(source.read(0, 100)).rejects.toMatchObject({ code: 'integrity' })
   const stop = new AbortController()

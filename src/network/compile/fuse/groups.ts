@@ -1,5 +1,6 @@
 // Grows groups of loops that become one function each.
 import type { Budget } from '../../../core/base/budget.ts'
+import { countOf } from '../../onnx/ir/tensor.ts'
 import { isAlone, type Loop, type LoopList, type ProductLoop, type Ref, type Value } from '../loops/loops.ts'
 import { costOf } from '../loops/tree.ts'
 import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
@@ -19,8 +20,10 @@ export interface Group {
   readonly after: Set<Group>
   /** The loops that compute each of its values. */
   readonly made: Map<Value, Loop[]>
-  /** Values that its loops read, including its own. */
+  /** Values that its loops read and that it does not compute. */
   readonly read: Set<Value>
+  /** Whether other loops may join it. */
+  readonly fuses: boolean
   /** The list index of its first loop. */
   first: number
   /** The highest list index of any loop in it or in a group that it depends on. */
@@ -34,11 +37,23 @@ export const squeezed = (dims: readonly number[]): readonly number[] => dims.fil
 const isSame = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((size, axis) => size === b[axis])
 
-/** The space over which a loop runs. */
-const spaceOf = (loop: Loop): readonly number[] =>
-  squeezed(OVER_ARGUMENT.includes(loop.loop) ? loop.args[0].view.dims : loop.out.dims)
+/** The dims of the space over which a loop runs. */
+function dimsOfSpace(loop: Loop): readonly number[] {
+  const isOverArgument =
+    loop.loop === 'reduce' || loop.loop === 'place' || loop.loop === 'scatter' || loop.loop === 'select'
+  return isOverArgument ? loop.args[0].view.dims : loop.out.dims
+}
 
-const OVER_ARGUMENT: readonly Loop['loop'][] = ['reduce', 'place', 'scatter', 'select']
+/** Whether these dims, without axes of one element, are the first `rank` axes of a space. */
+function isSpace(dims: readonly number[], space: readonly number[], rank = space.length): boolean {
+  let axis = 0
+  for (const size of dims) {
+    if (size === 1) continue
+    if (axis === rank || size !== space[axis]) return false
+    axis++
+  }
+  return axis === rank
+}
 
 /**
  * How a loop of the group reads or writes a value: at each element, once per row, or at positions other than
@@ -50,10 +65,13 @@ export const scopeIn = (
   group: Pick<Group, 'space' | 'isReduced'>,
   dims: readonly number[],
 ): Scope | undefined => {
-  const own = squeezed(dims)
-  if (isSame(own, group.space)) return 'full'
-  return group.isReduced && isSame(own, group.space.slice(0, -1)) ? 'row' : undefined
+  if (isSpace(dims, group.space)) return 'full'
+  return group.isReduced && isRowOf(dims, group.space) ? 'row' : undefined
 }
+
+/** Whether these dims are those of a space's rows. */
+const isRowOf = (dims: readonly number[], space: readonly number[]): boolean =>
+  isSpace(dims, space, Math.max(0, space.length - 1))
 
 /** Leaves out axes of one element. */
 export function squeezedView({ offset, dims, strides }: View): View {
@@ -65,13 +83,15 @@ export function squeezedView({ offset, dims, strides }: View): View {
 function isInStep(group: Group, { value, view }: Ref): boolean {
   // Parts of a value are written in place, not held in registers.
   if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
+  const { space } = group
   const made = scopeIn(group, value.dims)
   if (made === undefined) return false
-  const own = squeezedView(view)
-  if (made === 'full') return isSame(own.dims, group.space) && isWhole(own, own.dims)
-  if (isSame(own.dims, group.space.slice(0, -1))) return isWhole(own, own.dims)
-  if (!isSame(own.dims, group.space) || own.strides.at(-1) !== 0) return false
-  const rows = { offset: own.offset, dims: own.dims.slice(0, -1), strides: own.strides.slice(0, -1) }
+  const { dims, strides } = view
+  if (made === 'full') return isSpace(dims, space) && isWhole(view, dims)
+  if (isRowOf(dims, space)) return isWhole(view, dims)
+  const last = dims.findLastIndex((size) => size !== 1)
+  if (!isSpace(dims, space) || strides[last] !== 0) return false
+  const rows = { offset: view.offset, dims: dims.with(last, 1), strides }
   return isWhole(rows, rows.dims)
 }
 
@@ -125,21 +145,30 @@ export function growGroups(
   const groups = new Set<Group>()
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
-    const near = [...new Set(loop.args.flatMap(({ value }) => [...(makers.get(value) ?? [])]))]
-    // Takes the largest intermediate value first, because it saves the most.
-    const sizes = new Map(near.map((group) => [group, savedBy(group, loop)]))
-    near.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
+    const near = groupsOf(loop, makers)
     const joined =
-      near.find((group) => fuses(loop) && group.loops.every(fuses) && mayJoin(group, loop, makers, budget)) ??
-      newGroup(groups, loop, at)
+      (fuses(loop) ? near.find((group) => mayJoin(group, loop, makers, budget)) : undefined) ??
+      newGroup(groups, loop, at, fuses(loop))
     add(joined, loop, at, makers, budget)
     // Several groups may write parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
     for (const other of near)
-      if ([...joined.loops, ...other.loops].every(fuses) && mayMerge(joined, other, loop, budget))
-        merge(groups, makers, joined, other, budget)
+      if (mayMerge(joined, other, loop, budget)) merge(groups, makers, joined, other, budget)
   }
   return inOrder(groups)
+}
+
+/** The groups whose values the loop reads; first those of the largest value, which saves the most. */
+function groupsOf(loop: Loop, makers: ReadonlyMap<Value, ReadonlySet<Group>>): readonly Group[] {
+  const sizes = new Map<Group, number>()
+  for (const { value } of loop.args) {
+    const found = makers.get(value)
+    if (found === undefined) continue
+    const count = countOf(value.dims)
+    for (const group of found) sizes.set(group, Math.max(count, sizes.get(group) ?? 0))
+  }
+  const groups = [...sizes.keys()]
+  return groups.length < 2 ? groups : groups.sort((a, b) => sizes.get(b)! - sizes.get(a)!)
 }
 
 function add(
@@ -151,10 +180,13 @@ function add(
 ): void {
   group.loops.push(loop)
   group.cost += costOfLoop(loop)
-  group.made.set(loop.out, [...(group.made.get(loop.out) ?? []), loop])
+  const parts = group.made.get(loop.out)
+  if (parts === undefined) group.made.set(loop.out, [loop])
+  else parts.push(loop)
+  group.read.delete(loop.out)
   if (loop.loop === 'reduce') group.isReduced = true
   for (const { value } of loop.args) {
-    group.read.add(value)
+    if (!group.made.has(value)) group.read.add(value)
     for (const each of makers.get(value) ?? []) {
       if (each === group) continue
       group.before.add(each)
@@ -178,21 +210,14 @@ function raise(group: Group, reach: number, budget: Spend): void {
 /** Whether the group is a single loop that no other loop may join. */
 const isOne = ({ loops }: Group): boolean => isAlone(loops[0]!)
 
-const savedBy = (group: Group, loop: Loop): number =>
-  Math.max(
-    0,
-    ...loop.args
-      .filter(({ value }) => isMade(group, value))
-      .map(({ value }) => value.dims.reduce((count, size) => count * size, 1)),
-  )
-
 /** An empty group for the loop, which is added later. */
-function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
+function newGroup(groups: Set<Group>, loop: Loop, first: number, fuses: boolean): Group {
   const product = loop.loop === 'product' ? loop : undefined
   const group: Group = {
     loops: [],
     product,
-    space: spaceOf(loop),
+    space: squeezed(dimsOfSpace(loop)),
+    fuses,
     isReduced: false,
     before: new Set(),
     after: new Set(),
@@ -209,11 +234,12 @@ function newGroup(groups: Set<Group>, loop: Loop, first: number): Group {
 /** Maximum number of values that one function reads, because more would not fit into registers. */
 const MAX_READ = 16
 
-/** Values that the group reads and that neither group computes. */
-function readBesides({ read, made }: Group, other: Pick<Group, 'made'>): Set<Value> {
-  const found = new Set<Value>()
-  for (const value of read) if (!made.has(value) && !other.made.has(value)) found.add(value)
-  return found
+/** Whether a group of both would read more values than `MAX_READ`. */
+function readTooMany(one: Group, other: Group): boolean {
+  let count = 0
+  for (const value of one.read) if (!other.made.has(value)) count++
+  for (const value of other.read) if (!one.made.has(value) && !one.read.has(value)) count++
+  return count > MAX_READ
 }
 
 function mayJoin(
@@ -222,29 +248,33 @@ function mayJoin(
   makers: ReadonlyMap<Value, ReadonlySet<Group>>,
   budget: Spend,
 ): boolean {
-  if (loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
+  if (!group.fuses || loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
   if (group.loops.length >= MAX_LOOPS || group.cost + costOfLoop(loop) > MAX_COST) return false
-  const known = loop.args.flatMap(({ value }) => group.made.get(value) ?? [])
-  if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
-  const read = readBesides(group, group)
-  for (const { value } of loop.args) if (!group.made.has(value)) read.add(value)
-  if (read.size > MAX_READ) return false
-  // Tables and indices are read from memory.
-  if (loop.loop === 'gather' && known.length > 0) return false
+  const more = new Set<Value>()
+  for (const { value } of loop.args) {
+    const known = group.made.get(value)
+    if (known === undefined) {
+      if (!group.read.has(value)) more.add(value)
+    } else if (loop.loop === 'gather')
+      return false // Tables and indices are read from memory.
+    else if (known.some(({ mapping }) => PAIRS[mapping][loop.mapping] === 'never')) return false
+  }
+  if (group.read.size + more.size > MAX_READ) return false
   return fits(group, loop) && isLegal(group, loop, makers, budget)
 }
 
 function fits(group: Group, loop: Loop): boolean {
-  const space = spaceOf(loop)
+  const dims = dimsOfSpace(loop)
+  const { space } = group
   if (loop.loop === 'reduce') {
-    if (group.product !== undefined || !isSame(space, group.space)) return false
+    if (group.product !== undefined || !isSpace(dims, space)) return false
     if ((space.at(-1) ?? 1) > MAX_ROW || group.loops.some(isScattered)) return false
     // In a group without reductions, the last axis is not fixed yet.
     const next = { ...group, isReduced: true }
     return loop.args.every((ref) => !isMade(group, ref.value) || isInStep(next, ref))
   }
-  const isRow = group.isReduced && isSame(space, group.space.slice(0, -1))
-  if (!isRow && !isSame(space, group.space)) return false
+  const isRow = group.isReduced && isRowOf(dims, space)
+  if (!isRow && !isSpace(dims, space)) return false
   // Parts of a value are written at every element of the space.
   if (loop.loop === 'place' && (isRow || isOfRows(group, loop))) return false
   if (!loop.args.every((ref) => !isMade(group, ref.value) || isInStep(group, ref))) return false
@@ -304,14 +334,14 @@ function needs(from: Group, to: Group, seen: Set<Group>, budget: Spend): boolean
  * Whether another group, which computes an argument of the loop in step with it, can join the loop's group.
  */
 function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolean {
-  if (other === group || other.product !== undefined || group.product !== undefined) return false
+  if (other === group || !group.fuses || !other.fuses) return false
+  if (other.product !== undefined || group.product !== undefined) return false
   if (isOne(other) || isOne(group)) return false
   if (group.loops.length + other.loops.length > MAX_LOOPS || group.cost + other.cost > MAX_COST) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
-  const read = new Set([...readBesides(group, other), ...readBesides(other, group)])
-  if (read.size > MAX_READ) return false
+  if (readTooMany(group, other)) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
   const next = { ...other, isReduced: group.isReduced || other.isReduced }
   const own = loop.args.filter(({ value }) => isMade(other, value))
@@ -339,7 +369,8 @@ function merge(
   group.loops.unshift(...other.loops)
   group.isReduced ||= other.isReduced
   group.first = Math.min(group.first, other.first)
-  for (const value of other.read) group.read.add(value)
+  for (const value of other.made.keys()) group.read.delete(value)
+  for (const value of other.read) if (!group.made.has(value)) group.read.add(value)
   for (const each of other.before) {
     group.before.add(each)
     each.after.delete(other)

@@ -66,11 +66,14 @@ export function broadcastIndices(own: readonly number[], dims: readonly number[]
 export function walk(dims: readonly number[], steps: readonly number[], from = 0): Int32Array {
   const count = countToMake(dims)
   const indices = new Int32Array(count)
+  const last = dims.length - 1
+  const inner = dims[last] ?? 1
+  const step = steps[last] ?? 0
   const at = dims.map(() => 0)
   let index = from
-  for (let next = 0; next < count; next++) {
-    indices[next] = index
-    for (let axis = dims.length - 1; axis >= 0; axis--) {
+  for (let next = 0; next < count; ) {
+    for (let end = next + inner, own = index; next < end; own += step) indices[next++] = own
+    for (let axis = last - 1; axis >= 0; axis--) {
       index += steps[axis]!
       if (++at[axis]! < dims[axis]!) break
       index -= steps[axis]! * dims[axis]!

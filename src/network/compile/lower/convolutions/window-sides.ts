@@ -103,11 +103,11 @@ function windowsOf(
   const sums = collapsed(axesOf(view, front))
   const isRun = !isByColumn && sums.strides.at(-1) === 1
   const run = isRun ? sums.dims.at(-1)! : 1
-  const rows = axesOf(view, front - rowAxes, front)
+  const rows = collapsed(axesOf(view, front - rowAxes, front))
   const end = isRun ? -1 : undefined
   const runs = sums.dims.slice(0, end)
   lowering.spend(ROW_UNITS * (countOf(rows.dims) + countOf(runs)))
-  const starts = walk(runs, sums.strides.slice(0, end))
+  const steps = sums.strides.slice(0, end)
   // A product by column stays at the number that it has read; others advance past the run.
   const passed = isByColumn ? 0 : run * (view.strides.at(-1) ?? 1)
   return {
@@ -115,24 +115,27 @@ function windowsOf(
     sumAxes: view.dims.length - front,
     isByColumn,
     run,
-    rows: table(lowering, walk(rows.dims, rows.strides), size),
-    gaps: table(
-      lowering,
-      starts.map((start, at) => (at + 1 < starts.length ? starts[at + 1]! - start - passed : 0)),
-      size,
+    rows: table(lowering, 'rows', [rows.dims, rows.strides, size], () =>
+      walk(rows.dims, rows.strides).map((each) => size * each),
     ),
+    gaps: table(lowering, 'gaps', [runs, steps, passed, size], () => {
+      const starts = walk(runs, steps)
+      return starts.map((start, at) =>
+        at + 1 < starts.length ? size * (starts[at + 1]! - start - passed) : 0,
+      )
+    }),
   }
 }
 
 /** Planning units for finding the position of a row, and for its part of a table's key. */
 const ROW_UNITS = 4
 
-/** Converts elements to bytes. Layers with the same shape share a table. */
-function table(lowering: Lowering, elements: Int32Array, size: number): Ref {
-  const bytes = elements.map((each) => size * each)
-  return lowering.once(`table ${bytes}`, () =>
-    lowering.values.table('i32', [bytes.length], (at) => bytes[at]!),
-  )
+/** A table of bytes. Layers with the same shape, which `of` describes, share it. */
+function table(lowering: Lowering, what: string, of: readonly unknown[], bytesOf: () => Int32Array): Ref {
+  return lowering.once(`${what} ${JSON.stringify(of)}`, () => {
+    const bytes = bytesOf()
+    return lowering.values.table('i32', [bytes.length], bytes)
+  })
 }
 
 const axesOf = ({ offset, dims, strides }: View, first: number, end = dims.length): View => ({

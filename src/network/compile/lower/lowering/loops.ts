@@ -66,7 +66,8 @@ function mapped(
   const turned = perm === undefined ? all : all.map((each) => turnedRef(each, perm))
   const own = perm?.map((axis) => dims[axis]!) ?? dims
   const out = lowering.values.make(name || node.name, tree.kind, own, isByte)
-  const isSpread = args.some((each) => countOf(dimsOf(each)) < countOf(dims))
+  const count = countOf(dims)
+  const isSpread = args.some((each) => countOf(dimsOf(each)) < count)
   const mapping: Mapping = isSpread ? 'one-to-many' : 'one-to-one'
   lowering.add({ loop: 'map', node: node.name, mapping, out, args: turned, tree, sizes })
   return unturned(refTo(out), perm)
@@ -175,15 +176,21 @@ function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly numbe
 }
 
 function commonDims(node: Node, args: readonly Ref[]): readonly number[] {
-  const rank = Math.max(0, ...args.map((each) => dimsOf(each).length))
-  return Array.from({ length: rank }, (_, axis) => {
-    const sizes = args.map((each) => dimsOf(each)[axis - rank + dimsOf(each).length] ?? 1)
-    const own = sizes.filter((size) => size !== 1)
-    if (new Set(own).size > 1)
-      throw misfit(
-        node,
-        `the shapes ${args.map((each) => `[${dimsOf(each).join(', ')}]`).join(' and ')} do not match`,
-      )
-    return own[0] ?? 1
-  })
+  const rank = args.reduce((most, each) => Math.max(most, dimsOf(each).length), 0)
+  const dims = Array<number>(rank).fill(1)
+  for (const each of args) {
+    const own = dimsOf(each)
+    for (let axis = 0; axis < own.length; axis++) {
+      const at = axis + rank - own.length
+      const size = own[axis]!
+      if (size === 1 || size === dims[at]) continue
+      if (dims[at] === 1) dims[at] = size
+      else
+        throw misfit(
+          node,
+          `the shapes ${args.map((arg) => `[${dimsOf(arg).join(', ')}]`).join(' and ')} do not match`,
+        )
+    }
+  }
+  return dims
 }

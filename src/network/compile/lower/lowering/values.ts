@@ -96,14 +96,18 @@ export class Values {
     return { id: this.nextId(), name, kind, dims, ...(isByte && { isByte }) }
   }
 
-  /** A constant that is not in the file. `entry` returns the number for each row-major index. */
-  table(kind: Kind, dims: readonly number[], entry: (place: number) => number): Ref {
+  /**
+   * A constant that is not in the file. `entries`: the numbers in row-major order, or a function that returns
+   * the number for each index.
+   */
+  table(kind: Kind, dims: readonly number[], entries: Int32Array | ((place: number) => number)): Ref {
     const count = countOf(dims)
     const name = `(constant ${this.made.size})`
     this.#budget.spend(TABLE_UNITS * count)
     this.#budget.room(`a table of [${dims.join(', ')}]`, 4 * count)
-    const data = arrayOf(kind, count)
-    for (let place = 0; place < count; place++) data[place] = entry(place)
+    const data = typeof entries === 'function' ? arrayOf(kind, count) : entries
+    if (typeof entries === 'function')
+      for (let place = 0; place < count; place++) data[place] = entries(place)
     this.made.set(name, { dtype: kind, dims, data })
     return refTo({ id: this.nextId(), name, kind, dims, given: { constant: name } })
   }
