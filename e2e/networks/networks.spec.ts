@@ -1,8 +1,10 @@
 // Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
 // policies. Out: equal outputs, progress, aborts and typed errors, and a page that stays responsive.
+
 import { expect, type Page } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { openLibrary, test } from '../library-site.ts'
+import { blocked, watchPolicy } from '../policy.ts'
 
 const SHAPE = { layers: 2, hidden: 64, heads: 4, intermediate: 128, vocabulary: 60, positions: 128 }
 const file = () => new File([new Uint8Array(bertBytes(SHAPE))], 'bert.onnx')
@@ -79,11 +81,7 @@ test('a strict policy under which the engine compiles also allows networks and 8
 }) => {
   const model = await site.add(file())
   const address = await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'")
-  await page.addInitScript(() => {
-    const refused: string[] = []
-    Object.assign(globalThis, { refused })
-    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
-  })
+  await watchPolicy(page)
   await openLibrary(page, address)
   const here = await outcome(page, model, { cache: 'none' })
   expect((await outcome(page, model, { cache: 'none', threads: 2 })).values).toEqual(here.values)
@@ -91,7 +89,7 @@ test('a strict policy under which the engine compiles also allows networks and 8
   expect(rounded.values).not.toEqual(here.values)
   for (const [at, value] of rounded.values.entries())
     expect(Math.abs(value - here.values[at]!)).toBeLessThan(0.2)
-  expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 test('under Trusted Types, a worker and threads start from their script URLs', async ({ page, site }) => {
@@ -203,4 +201,47 @@ test('an id outside its table causes an error, and the death of the worker rejec
   expect(found.right).toBe('no error')
   expect(found.dead).toMatch(/^internal: the engine's worker failed: it ended/)
   expect(found.workers).toBe(2)
+})
+
+/** Overwrites stored files of so many bytes with zeros. Returns how many there are. */
+const eraseStored = (page: Page, bytes: number) =>
+  page.evaluate(async (bytes) => {
+    const erased = async (folder: FileSystemDirectoryHandle): Promise<number> => {
+      let count = 0
+      for await (const entry of folder.values()) {
+        if (entry instanceof FileSystemDirectoryHandle) count += await erased(entry)
+        else if (entry instanceof FileSystemFileHandle && (await entry.getFile()).size === bytes) {
+          const to = await entry.createWritable({ keepExistingData: true })
+          await to.write(new Uint8Array(bytes))
+          await to.close()
+          count++
+        }
+      }
+      return count
+    }
+    return erased(await navigator.storage.getDirectory())
+  }, bytes)
+
+test('a second visit runs stored plans without reading the graph, which a new shape needs', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  let asked = 0
+  page.context().on('request', (request) => {
+    if (request.url().endsWith(model)) asked++
+  })
+  const visit = async (tokens: number) => {
+    await openLibrary(page, site.isolated)
+    asked = 0
+    return (await outcome(page, model, { worker: true }, tokens)).values
+  }
+  const first = await visit(20)
+  // All constants of this graph are small, so plans contain them.
+  expect(await eraseStored(page, bertBytes(SHAPE).length)).toBe(1)
+  expect(await visit(20)).toEqual(first)
+  expect(asked).toBe(0)
+  // The stored graph is found to be damaged, and fetched again.
+  expect(await visit(21)).toHaveLength(21 * SHAPE.hidden)
+  expect(asked).toBeGreaterThan(0)
 })

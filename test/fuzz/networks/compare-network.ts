@@ -3,7 +3,7 @@
 import { bufferSource } from '../../../src/core/base/bytes.ts'
 import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { CompiledGraph } from '../../../src/network/compile/compiled-graph.ts'
-import { constantTensor } from '../../../src/network/compile/run/constants.ts'
+import { constantTensor } from '../../../src/network/compile/run/constant-tensor.ts'
 import { StagedGraph } from '../../../src/network/compile/staged/staged-graph.ts'
 import { roundingSpread } from '../../../src/network/compile/testing/conditioning.ts'
 import { ProgramBudget } from '../../../src/network/onnx/graph-budget.ts'

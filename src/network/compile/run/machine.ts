@@ -17,7 +17,6 @@ import {
 import type { ComputePort } from '../../../core/runtime/host.ts'
 import { createMemory } from '../../../core/runtime/memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from '../../../core/runtime/module.ts'
-import type { Graph } from '../../onnx/ir/graph.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
 import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace, type Target } from '../emit/kernel.ts'
@@ -26,7 +25,8 @@ import { elementBytes, isConstant, type Value } from '../loops/loops.ts'
 import type { RunnableProgram } from '../program/program.ts'
 import { type EmittedStep, emitted, type Step } from '../program/step.ts'
 import { moduleBytes } from '../wasm/assembler.ts'
-import { Constants, checkHeld, fill, type LaidConstant } from './constants.ts'
+import { checkHeld, type WithConstants } from './constant-tensor.ts'
+import { Constants, fill, type LaidConstant } from './constants.ts'
 import { dotOf } from './dot.ts'
 import { LEAST_STEPS, listOf, partsOf, type RunPart, sharePart } from './parts.ts'
 import { Pieces } from './pieces.ts'
@@ -61,9 +61,6 @@ export interface MachineOptions {
       }
     | undefined
 }
-
-/** The constants that a program reads, by name. */
-type WithConstants = Pick<Graph, 'constants'>
 
 /** Encoded functions, by the keys of their kernels. */
 export type Functions = ReadonlyMap<string, Uint8Array>
@@ -117,6 +114,7 @@ export class Machine {
       buffer: () => this.#memory.buffer,
       take: (bytes) => this.#allocate(bytes),
       give: (address) => this.#pieces.give(address),
+      instance: (module) => this.#instance(module),
       dot: this.#target.dot,
     })
     this.#sync = this.#allocate(4 * SYNC_WORDS)
@@ -257,10 +255,9 @@ export class Machine {
             emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
         ] as const,
     )
-    const sharedPages = this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
     const bytes = moduleBytes(
       bodies.map(([, body]) => body),
-      { parameters: PARAMETERS, sharedPages },
+      { parameters: PARAMETERS, sharedPages: this.#sharedPages },
     )
     const code = await WebAssembly.compile(bytes)
     for (const [key, body] of bodies) this.#emitted.set(key, body)
@@ -417,6 +414,17 @@ export class Machine {
   /** Whether several threads can work on these steps at once. */
   #isShared({ steps }: RunnableProgram, { from, to }: RunPart): boolean {
     return steps.slice(from, to).some((step) => this.#part(step) < ('kernel' in step ? 1 : step.units))
+  }
+
+  /** The maximum size of the memory, if threads share it. */
+  get #sharedPages(): number | undefined {
+    return this.#memory.buffer instanceof ArrayBuffer ? undefined : MAX_PAGES
+  }
+
+  /** Functions that this thread alone calls. */
+  #instance(module: (sharedPages: number | undefined) => Uint8Array<ArrayBuffer>): WebAssembly.Exports {
+    const code = new WebAssembly.Module(module(this.#sharedPages))
+    return new WebAssembly.Instance(code, { env: { memory: this.#memory } }).exports
   }
 
   #allocate(bytes: number): number {

@@ -2,22 +2,27 @@
 //
 //   codes from the file   kept, with their scale rounded to f16, in groups where they fit
 //   everything else       rounded like the engine's weights (src/core/weights/quantize-weights.ts)
-import { GROUP_SIZE, matrixBytes, PANEL_ROWS } from '../../../core/abi/encodings.ts'
+import { GROUP_SIZE, PANEL_ROWS, panelBytes, ROW_PADDING, roundUp } from '../../../core/abi/encodings.ts'
 import { quantize4, quantize8, shiftedFloat } from '../../../core/weights/quantize-weights.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import type { MatrixEncoding } from '../loops/loops.ts'
 import type { View } from '../loops/view.ts'
 import type { Coded } from './coded.ts'
 
-/** `view`: [k, n] over the elements; k is a multiple of 32. Returns `matrixBytes` bytes. */
+/**
+ * `view`: [k, n] over the elements; k is a multiple of 32. Returns `matrixBytes` bytes, or those of the
+ * panels from `start` to `end`.
+ */
 export function laidMatrix(
   elements: Coded | Tensor['data'],
   view: View,
   encoding: MatrixEncoding,
+  start = 0,
+  end = roundUp(view.dims[1]!, ROW_PADDING) / PANEL_ROWS,
 ): Uint8Array<ArrayBuffer> {
   const [k, n] = view.dims as [number, number]
   const [kStep, nStep] = view.strides as [number, number]
-  const laid = new Uint8Array(matrixBytes(encoding, n, k))
+  const laid = new Uint8Array((end - start) * panelBytes(encoding, k))
   const isByte = encoding === 'w8_g32'
   const group: Group = {
     isByte,
@@ -26,7 +31,7 @@ export function laidMatrix(
   }
   const patterns = new Uint16Array(PANEL_ROWS)
   let block = 0
-  for (let panel = 0; block < laid.length; panel++)
+  for (let panel = start; panel < end; panel++)
     for (let first = 0; first < k; first += GROUP_SIZE) {
       for (let row = 0; row < PANEL_ROWS; row++) {
         const output = panel * PANEL_ROWS + row

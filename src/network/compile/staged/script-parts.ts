@@ -6,7 +6,7 @@ import { beyond, NETWORK_LIMITS, type NetworkLimits } from '../../onnx/graph-bud
 import type { Constant, Graph, Node, Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
-import { constantTensor } from '../run/constants.ts'
+import { constantTensor } from '../run/constant-tensor.ts'
 import type { Part } from './split.ts'
 
 /** Whether the node, and every node of the graphs in its attributes, has an evaluator. */

@@ -6,7 +6,7 @@ import { type Dim, dimFrom } from '../../onnx/ir/dims.ts'
 import { type Constant, isStored, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorBytes, type WrittenModel, writeModel } from '../../onnx/proto/write-model.ts'
-import { constantTensor } from '../run/constants.ts'
+import { constantTensor } from '../run/constant-tensor.ts'
 import { checkPassed, dtypeFrom, fromOrt, toOrt } from './ort-tensors.ts'
 import type { Part } from './split.ts'
 

@@ -18,7 +18,7 @@ import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-grap
 import { type CompileOptions, LazyMachine, policyFor } from '../lazy-machine.ts'
 import type { ProgramWeights } from '../lower/policy.ts'
 import type { ForeignNode } from '../refusal.ts'
-import { constantTensor } from '../run/constants.ts'
+import { constantTensor } from '../run/constant-tensor.ts'
 import type { Functions, LoadedProgram } from '../run/machine.ts'
 import { fromCache, toCache } from './cached-stage.ts'
 import { isScripted, runScript } from './script-parts.ts'

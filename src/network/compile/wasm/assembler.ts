@@ -11,6 +11,7 @@ import {
   REPLACE_FLOAT_LANE,
   REPLACE_INTEGER_LANE,
   SHUFFLE,
+  STORE_HALF,
   STORE_LANE,
   VECTOR_CONST,
   VECTOR_PREFIX,
@@ -125,6 +126,11 @@ export class FunctionBody {
     return this.#constant(new Uint8Array(Float32Array.of(value, value, value, value).buffer))
   }
 
+  /** The same f64 in both lanes. */
+  doubles(value: number): this {
+    return this.#constant(new Uint8Array(Float64Array.of(value, value).buffer))
+  }
+
   /** The same i32 in all four lanes. */
   integers(value: number): this {
     return this.lanes([value, value, value, value])
@@ -173,6 +179,11 @@ export class FunctionBody {
 
   storeLane(lane: number, offset = 0): this {
     return this.#lane(STORE_LANE, lane, offset)
+  }
+
+  /** Stores the low (0) or high (1) eight bytes of the vector on the stack. */
+  storeHalf(half: number, offset = 0): this {
+    return this.#lane(STORE_HALF, half, offset)
   }
 
   extractLane(lane: number): this {

@@ -53,6 +53,8 @@ const VECTOR = {
   'v128.xor': 0x51,
   'v128.bitselect': 0x52,
   'v128.any_true': 0x53,
+  'f32x4.demote_f64x2_zero': 0x5e,
+  'f64x2.promote_low_f32x4': 0x5f,
   'i8x16.narrow_i16x8_u': 0x66,
   'f32x4.ceil': 0x67,
   'f32x4.floor': 0x68,
@@ -85,6 +87,9 @@ const VECTOR = {
   'f32x4.max': 0xe9,
   'f32x4.pmin': 0xea,
   'f32x4.pmax': 0xeb,
+  'f64x2.add': 0xf0,
+  'f64x2.sub': 0xf1,
+  'f64x2.mul': 0xf2,
   'f64x2.div': 0xf3,
   'i32x4.trunc_sat_f32x4_s': 0xf8,
   'f32x4.convert_i32x4_s': 0xfa,
@@ -109,6 +114,7 @@ export const ALIGNMENTS: Partial<Readonly<Record<keyof typeof MEMORY, number>>> 
 
 export const LOAD_LANE = 0x56
 export const STORE_LANE = 0x5a
+export const STORE_HALF = 0x5b
 export const REPLACE_INTEGER_LANE = 0x1c
 export const REPLACE_FLOAT_LANE = 0x20
 export const EXTRACT_LANE = VECTOR['i32x4.extract_lane']

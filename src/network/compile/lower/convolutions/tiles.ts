@@ -4,7 +4,7 @@
 //   out = A^T ((B^T d B) * (G g G^T)) A
 //
 // d is a 4 x 4 patch of the input, g a filter; G g G^T is computed as constants are loaded
-// (run/tiled-filters.ts). The patches of all tiles become 16 matrices, [tiles, channels], and the filters 16
+// (run/layout-code.ts). The patches of all tiles become 16 matrices, [tiles, channels], and the filters 16
 // matrices, [channels, count], so that the sums over channels are 16 products.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { dimsOf, isConstant, type Ref, refTo, type Value } from '../../loops/loops.ts'
