@@ -20,6 +20,7 @@ type Named = Readonly<Record<'codes' | 'scale' | 'zero', string>>
 async function run(
   make: (g: NodeWriter, from: Named) => readonly (readonly [string, number])[],
   weights: 'auto' | 'f32' = 'auto',
+  x = X,
 ) {
   const g = new NodeWriter()
   g.node('DynamicQuantizeLinear', ['x'], ['codes', 'scale', 'zero'])
@@ -30,7 +31,7 @@ async function run(
   const inputs = [{ name: 'x', type: TYPE.f32, dims: [2, 3] }]
   const bytes = modelBytes({ nodes: g.nodes, constants: g.constants, inputs, outputs }, 18)
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
-  const feeds = new Map([['x', X]])
+  const feeds = new Map([['x', x]])
   const network = await StagedGraph.open(graph, { fuse: true, weights })
   const found = await network.run(feeds)
   const foreign = network.foreign.map(({ op }) => op)
@@ -110,10 +111,20 @@ const scaledProduct: Parameters<typeof run>[0] = (g, from) => {
   return [[g.op('Mul', [g.cast(product(g, from), 'f32'), scale]), TYPE.f32]]
 }
 
-test('a product with its scale is computed with the codes', async () => {
-  const { wanted, found, foreign } = await run(scaledProduct)
+test('a product with its scale has rows in 8 bits, whatever the other rows are', async () => {
+  const { found, foreign } = await run(scaledProduct)
   expect(foreign).toEqual([])
-  expect(found).toEqual(wanted)
+  const [[name, { data }]] = [...found] as [[string, Tensor]]
+  const rows = [X.data.slice(0, 3), X.data.slice(3)] as Float32Array[]
+  for (const [at, row] of rows.entries()) {
+    // A row twice has the range of the row.
+    const twice = tensorOf('f32', [2, 3], [...row, ...row])
+    const { wanted, found: alone } = await run(scaledProduct, 'auto', twice)
+    for (const column of [0, 1]) {
+      expect(alone.get(name)!.data[column]).toBe(data[2 * at + column])
+      expect(data[2 * at + column]).toBeCloseTo(Number(wanted.get(name)!.data[column]), 5)
+    }
+  }
 })
 
 test('with weights f32, it is computed with the floats', async () => {

@@ -13,7 +13,7 @@ import { readModel } from '../onnx/read-model.ts'
 import { CompiledGraph, type CompileOptions } from './compiled-graph.ts'
 import { codesOfMeans, randomNetwork } from './testing/random-codes.ts'
 import { randomGraph } from './testing/random-graph.ts'
-import { randomDynamicNetwork } from './testing/random-sums.ts'
+import { randomDynamicNetwork, randomRows } from './testing/random-sums.ts'
 
 /** HALFBYTE_SEED draws different graphs, HALFBYTE_GRAPHS draws more of them. */
 const SEED = Number(process.env['HALFBYTE_SEED'] ?? 21)
@@ -104,6 +104,7 @@ test('two threads compute networks of codes as one thread does', async () => {
   const given = Array.from({ length: GRAPHS }, (_, index) => [
     { graph: randomNetwork(new Random(SEED, index)).graph, feeds: new Map([['x', x]]) },
     randomDynamicNetwork(new Random(SEED, index)),
+    randomRows(new Random(SEED, index)),
   ]).flat()
   for (const { graph, feeds } of given) {
     const wanted = await open(graph, 1, 'auto').run(feeds)

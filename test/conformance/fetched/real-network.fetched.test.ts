@@ -1,5 +1,5 @@
 // A real sentence encoder. In: all-MiniLM-L6-v2 with 8-bit weights ("npm run setup -- minilm"). Out: whether
-// its vectors match onnxruntime-web's, which rounds the same activations, and those of unrounded ones.
+// its vectors match onnxruntime-web's, up to activation rounding, which differs between the two.
 import { readFile } from 'node:fs/promises'
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
@@ -18,11 +18,8 @@ const SHAPES = [
     [16, 12],
   ].map(([batch, tokens]) => [batch!, tokens!] as const),
 ]
-/**
- * Cosine of our vector of a text with onnxruntime-web's; the minimum measured was 0.991. A code at a tie may
- * differ, and with it the ranges of all later layers.
- */
-const MIN_COSINE = 0.98
+/** Cosine of our vector of a text with onnxruntime-web's; the minimum measured was 0.985. */
+const MIN_COSINE = 0.97
 /** The ids of the vocabulary's whole words, between those of single characters and word pieces. */
 const FIRST = 2000
 const WORDS = 6000
@@ -39,8 +36,8 @@ function cosine(left: ArrayLike<number>, right: ArrayLike<number>): number {
   return dot / Math.sqrt(a * b)
 }
 
-/** Cosine of our vectors from 8-bit rows, with one scale for all, and from f32 rows. */
-const MIN_OWN = 0.97
+/** Cosine of our vectors from 8-bit rows with a scale each and from f32 rows; the minimum measured was 0.9976. */
+const MIN_OWN = 0.996
 
 test('vectors of MiniLM', { timeout: 60_000 }, async () => {
   const bytes = new Uint8Array(await readFile(path))

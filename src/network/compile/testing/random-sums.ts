@@ -145,7 +145,46 @@ export function randomCodeLayer(random: Random): RandomSums & { readonly size: n
   return { ...graphOf(nodes, { feeds, constants }), size }
 }
 
-/** Convolutions and a product of codes whose scales are computed, as ONNX Runtime's quantiser writes them. */
+/** A product of rows that are rounded to codes on their own, of random sizes. `row`: the graph of one row. */
+export function randomRows(random: Random): RandomSums & { readonly row: (at: number) => RandomSums } {
+  const { w: dims, count: n } = matrixDims(random)
+  const [k = 1] = dims
+  const wType = random.pick(DTYPES)
+  const constants = new Map<string, Constant>([
+    ['w', codes(random, wType, dims)],
+    [
+      'wz',
+      tensorOf(
+        wType,
+        [n],
+        Array.from({ length: n }, () => anyCode(random, wType)),
+      ),
+    ],
+    ['ws', scalar('f32', 0.01)],
+  ])
+  const nodes = [
+    { ...node('DynamicQuantizeLinear', ['x'], 'q'), outputs: ['q', 's', 'z'] },
+    node('MatMulInteger', ['q', 'w', 'z', 'wz'], 'sums'),
+    node('Cast', ['sums'], 'floats', { to: int(1) }),
+    node('Mul', ['s', 'ws'], 'size'),
+    node('Mul', ['floats', 'size'], 'y'),
+  ]
+  const count = random.pick([1, 2, 7, 13])
+  const rows = Array.from({ length: count }, () =>
+    Float32Array.from({ length: k }, () => (1 + random.below(9)) * random.signed()),
+  )
+  const of = (some: readonly Float32Array[]): RandomSums => {
+    const x = tensorOf(
+      'f32',
+      [some.length, k],
+      some.flatMap((each) => [...each]),
+    )
+    return graphOf(nodes, { feeds: new Map([['x', x]]), constants })
+  }
+  return { ...of(rows), row: (at) => of([rows[at]!]) }
+}
+
+/** Convolutions of codes whose scales are computed, as ONNX Runtime's quantiser writes them. */
 export function randomDynamicNetwork(random: Random): RandomSums {
   const constants = new Map<string, Constant>()
   const nodes: Node[] = []
@@ -173,8 +212,7 @@ export function randomDynamicNetwork(random: Random): RandomSums {
   const active = add('Sigmoid', [first])
   const second = product('ConvInteger', active, [channels, 1, 3, 3], { ...border, group: int(channels) })
   const sum = add('Add', [second, active])
-  const third = product('ConvInteger', sum, [8, channels, 1, 1])
-  const last = product('MatMulInteger', third, [9, 5])
+  const last = product('ConvInteger', sum, [8, channels, 1, 1])
   nodes.push(node('Neg', [last], 'y'))
   const data = Float32Array.from({ length: countOf([1, 3, 9, 9]) }, () => 2 * random.signed())
   return graphOf(nodes, { feeds: new Map([['x', tensorOf('f32', [1, 3, 9, 9], data)]]), constants })

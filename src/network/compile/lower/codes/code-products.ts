@@ -17,7 +17,14 @@ import { matrixSizes, matrixSums } from './code-matrix.ts'
 import { asFloat, codeSums } from './code-windows.ts'
 import { constantOf } from './constants.ts'
 import { dynamicCodes, dynamicScale, keyOf, requantize } from './quantize.ts'
-import { type CodedFilters, type CodedInput, type StoredInput, stored, zeroOf } from './zero-points.ts'
+import {
+  bytesOf,
+  type CodedFilters,
+  type CodedInput,
+  type StoredInput,
+  stored,
+  zeroOf,
+} from './zero-points.ts'
 
 /** The places of numbers in the inputs of a QLinear product. */
 interface QLinearInputs {
@@ -69,14 +76,28 @@ const qLinearMatMul: Handler = (lowering, node) => {
 function unrounded(lowering: Lowering, node: Node): Ref | undefined {
   const x = lowering.values.ref(node, node.inputs[0]!)
   if (x.value.kind !== 'f32') return undefined
-  const readers = readersOf(lowering.graph).get(node.outputs[0]!) ?? []
-  if (readers.some(({ op }) => op !== 'Cast')) throw unclaimed(node, 'its sums are used as integers')
+  checkCast(lowering, node)
   const offset: Tensor | undefined = hasInput(node, 2)
     ? lowering.values.known(node.inputs[2]!)
     : tensorOf('u8', [], [0])
   if (offset === undefined || numbersOf(offset).some((each) => each !== 0))
     throw unclaimed(node, 'its codes have a zero point that does not come from DynamicQuantizeLinear')
   return x
+}
+
+/** Sums that have a scale already must become floats at once. */
+function checkCast({ graph }: Lowering, node: Node): void {
+  const readers = readersOf(graph).get(node.outputs[0]!) ?? []
+  if (readers.some(({ op }) => op !== 'Cast')) throw unclaimed(node, 'its sums are used as integers')
+}
+
+/** The codes of input 0 and their scales, [..., 1], if each row has its own. */
+function rowCodes(lowering: Lowering, node: Node): { input: StoredInput; scale: Ref } | undefined {
+  const [name = ''] = node.inputs
+  const made = lowering.rowScales.get(name)
+  if (made === undefined) return undefined
+  const zero = reshape(lowering, node, made.zero, [countOf(dimsOf(made.zero)), 1])
+  return { input: { codes: bytesOf(lowering, node, name), zero }, scale: made.scale }
 }
 
 /** The codes of input 1 minus their zero points, input 3. */
@@ -103,10 +124,16 @@ const matMulInteger: Handler = (lowering, node) => {
     lowering.values.name(name, productOf(lowering, node, floats, b))
     return
   }
+  const rows = rowCodes(lowering, node)
   const { x, filters } = integerSides(lowering, node)
-  const sums = matrixSums(lowering, node, stored(lowering, node, x), { form: 'matrix', filters })
+  const input = rows?.input ?? stored(lowering, node, x)
+  const sums = matrixSums(lowering, node, input, { form: 'matrix', filters })
   if (sums === undefined) throw unclaimed(node, 'its matrices or zero points are not compiled')
-  lowering.values.name(name, sums)
+  if (rows === undefined) lowering.values.name(name, sums)
+  else {
+    checkCast(lowering, node)
+    lowering.values.name(name, map(lowering, node, [sums, rows.scale], mul(asFloat(sums), arg(1)), name))
+  }
 }
 
 const convInteger: Handler = (lowering, node) => {
@@ -181,11 +208,12 @@ const dynamicQuantizeMatMul: Handler = (lowering, node) => {
     scaledFloats(lowering, node, x, at)
     return
   }
-  const { scale, zero } = dynamicScale(lowering, node, x)
+  const { scale, zero } = dynamicScale(lowering, node, x, 'rows')
   const codes = lowering.once(`codes of 8 bits ${keyOf(x)}`, () =>
     dynamicCodes(lowering, node, x, { scale, zero }, { name: '', isByte: true }),
   )
-  scaledSums(lowering, node, { codes, zero }, scale, at)
+  const zeros = reshape(lowering, node, zero, [sizes.m, 1])
+  scaledSums(lowering, node, { codes, zero: zeros }, scale, at)
 }
 
 const matMulIntegerToFloat: Handler = (lowering, node) => {
@@ -193,6 +221,11 @@ const matMulIntegerToFloat: Handler = (lowering, node) => {
   const x = lowering.values.ref(node, node.inputs[0]!)
   if (x.value.kind === 'f32') {
     scaledFloats(lowering, node, x, at)
+    return
+  }
+  const rows = rowCodes(lowering, node)
+  if (rows !== undefined) {
+    scaledSums(lowering, node, rows.input, rows.scale, at)
     return
   }
   const zero = zeroOf(lowering, node, 4)

@@ -14,6 +14,7 @@ import {
   randomCodeLayer,
   randomDynamicNetwork,
   randomQLinearMatMul,
+  randomRows,
   randomSums,
 } from '../../testing/random-sums.ts'
 
@@ -82,6 +83,26 @@ test(`layers of codes give the evaluator's, except for ties (seed ${SEED}, ${GRA
     }
   }
   expect(differing / all).toBeLessThan(0.002)
+})
+
+test(`rows are rounded to codes on their own (seed ${SEED}, ${GRAPHS / 4} graphs)`, async () => {
+  for (let index = 0; index < GRAPHS / 4; index++) {
+    const { graph, feeds, row } = randomRows(new Random(SEED + 6, index))
+    const options = WAYS[index % WAYS.length]!
+    const found = (await new CompiledGraph(graph, options).run(feeds)).get('y')!
+    const [count, n] = found.dims as [number, number]
+    for (let at = 0; at < count; at++) {
+      const one = row(at)
+      const own = found.data.slice(at * n, (at + 1) * n) as Float32Array
+      const alone = (await new CompiledGraph(one.graph, options).run(one.feeds)).get('y')!
+      expect(alone.data, `graph ${index}, row ${at}`).toEqual(own)
+      const wanted = evaluate(one.graph, one.feeds, { evaluators: EVALUATORS }).get('y')!
+      for (const [column, value] of own.entries()) {
+        const error = Math.abs(value - Number(wanted.data[column]))
+        expect(error).toBeLessThanOrEqual(1e-6 * Math.abs(value))
+      }
+    }
+  }
 })
 
 test(`networks with computed scales give the evaluator's numbers (seed ${SEED}, ${GRAPHS} graphs)`, async () => {

@@ -1,7 +1,7 @@
 // Handlers of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear. Constant codes become floats as they
 // are loaded.
 import { axisOf } from '../../../onnx/ir/broadcast.ts'
-import { hasInput, type Node, readersOf } from '../../../onnx/ir/graph.ts'
+import { hasInput, type Node, outputsOf, readersOf } from '../../../onnx/ir/graph.ts'
 import { intOf, unclaimed } from '../../../onnx/ir/operator.ts'
 import { countOf, numbersOf, tensorOf } from '../../../onnx/ir/tensor.ts'
 import { limitsOf } from '../../../onnx/operators/quantise.ts'
@@ -12,7 +12,7 @@ import { orderOf } from '../../loops/view.ts'
 import type { Handler, SomeHandlers } from '../handler.ts'
 import { reshape } from '../lowering/layouts.ts'
 import { map, mapToBytes } from '../lowering/loops.ts'
-import type { CodeSums, Lowering } from '../lowering/lowering.ts'
+import type { CodeSums, DynamicScale, Lowering } from '../lowering/lowering.ts'
 import { reduce } from '../lowering/sums.ts'
 import { matrixSizes } from './code-matrix.ts'
 import { areBytes, asFloat, codeWindow, limitedSums, perChannel } from './code-windows.ts'
@@ -149,24 +149,17 @@ export function requantize(
   lowering.values.name(name, (isByte ? mapToBytes : map)(lowering, node, args, tree, name))
 }
 
-/** How DynamicQuantizeLinear divides the range of a value into codes, as scalars. */
-interface DynamicScale {
-  readonly scale: Ref
-  /** i32, from 0 to 255. */
-  readonly zero: Ref
-}
-
 /** Rows of at most about this many elements are reduced first, so that threads share the work. */
 const RANGE_ROW = 4096
 
 /** A key for what is computed from a value. */
 export const keyOf = ({ value, view }: Ref): string => `${value.id} ${JSON.stringify(view)}`
 
-/** The scale and the zero point of all elements of a value. */
-export function dynamicScale(lowering: Lowering, node: Node, x: Ref): DynamicScale {
-  const key = keyOf(x)
+/** The scale and the zero point of all elements of a value, or of each of its rows. */
+export function dynamicScale(lowering: Lowering, node: Node, x: Ref, of: 'all' | 'rows'): DynamicScale {
+  const key = `${of} ${keyOf(x)}`
   const [high, low] = (['max', 'min'] as const).map((how) =>
-    lowering.once(`${how} of ${key}`, () => extreme(lowering, node, x, how)),
+    lowering.once(`${how} of ${key}`, () => (of === 'all' ? extreme : rowExtremes)(lowering, node, x, how)),
   ) as [Ref, Ref]
   // 0 has a code.
   const [most, least] = [apply('max', arg(0), number(0)), apply('min', arg(1), number(0))]
@@ -176,6 +169,12 @@ export function dynamicScale(lowering: Lowering, node: Node, x: Ref): DynamicSca
   const code = apply('i.near', div(apply('neg', apply('min', arg(0), number(0))), arg(1)))
   const zero = lowering.once(`zero of ${key}`, () => map(lowering, node, [low, scale], asCode(code)))
   return { scale, zero }
+}
+
+/** The largest or smallest element of each row, [..., 1]. */
+function rowExtremes(lowering: Lowering, node: Node, x: Ref, how: 'max' | 'min'): Ref {
+  const rank = dimsOf(x).length
+  return reshape(lowering, node, reduce(lowering, node, x, [rank - 1], how), dimsOf(x).with(-1, 1))
 }
 
 /** The largest or smallest element of a value. */
@@ -208,7 +207,8 @@ export function dynamicCodes(
 
 /**
  * Codes, unless products of floats take their place: with `weights: 'f32'`, which rounds nothing, or if a
- * product cannot multiply codes. Then the outputs are x, 1 and 0.
+ * product cannot multiply codes. Where only matrices are multiplied by the codes, each row has a scale of its
+ * own. In both cases the outputs are x or its codes, 1 and 0, because products have the floats' scale.
  */
 const dynamicQuantize: Handler = (lowering, node) => {
   const { graph, values } = lowering
@@ -216,25 +216,37 @@ const dynamicQuantize: Handler = (lowering, node) => {
   const x = values.ref(node, node.inputs[0]!)
   lowering.spend(graph.nodes.length)
   const isFloats = lowering.weights === 'f32' || !areMultiplied(lowering, codes)
-  if (isFloats && meetOwnScale(graph, node)) {
-    values.name(codes, x)
+  const isByte = areBytes(graph, codes, 'u8')
+  if ((isFloats || areRows(lowering, codes)) && meetOwnScale(graph, node)) {
     values.setConstant(scaleName, tensorOf('f32', [], [1]))
     values.setConstant(zeroName, tensorOf('u8', [], [0]))
+    if (isFloats) {
+      values.name(codes, x)
+      return
+    }
+    const made = dynamicScale(lowering, node, x, 'rows')
+    lowering.rowScales.set(codes, made)
+    values.name(codes, dynamicCodes(lowering, node, x, made, { name: codes, isByte }))
     return
   }
-  const made = dynamicScale(lowering, node, x)
-  const isByte = areBytes(graph, codes, 'u8')
+  const made = dynamicScale(lowering, node, x, 'all')
   values.name(codes, dynamicCodes(lowering, node, x, made, { name: codes, isByte }))
   values.name(scaleName, made.scale)
   values.name(zeroName, made.zero)
 }
+
+const MATRIX_PRODUCTS: ReadonlySet<string> = new Set(['MatMulInteger', 'MatMulIntegerToFloat'])
+
+/** Whether the codes are rows that only matrices multiply. */
+const areRows = ({ graph, readers }: Lowering, codes: string): boolean =>
+  !outputsOf(graph).has(codes) && (readers.get(codes) ?? []).every(({ op }) => MATRIX_PRODUCTS.has(op))
 
 /** Whether all products that read the codes are sums of integers. */
 const areMultiplied = (lowering: Lowering, codes: string): boolean =>
   (readersOf(lowering.graph).get(codes) ?? []).every((reader) => {
     const [x = '', matrix = ''] = reader.inputs
     if (reader.op === 'ConvInteger') return codeWindow(lowering, reader, x, matrix) !== undefined
-    if (reader.op === 'MatMulInteger' || reader.op === 'MatMulIntegerToFloat')
+    if (MATRIX_PRODUCTS.has(reader.op))
       return matrixSizes(lowering, reader, lowering.values.dims(reader, x), matrix) !== undefined
     return true
   })

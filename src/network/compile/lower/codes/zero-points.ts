@@ -18,7 +18,7 @@ export interface CodedInput {
 /** The same as bytes in memory. */
 export interface StoredInput {
   readonly codes: Ref
-  /** The zero point of the codes as they are stored. */
+  /** The zero point of the codes as they are stored; a scalar, or one for each row of a matrix, [m, 1]. */
   readonly zero: number | Ref
 }
 
@@ -85,7 +85,7 @@ interface Uncentred {
   readonly form: CodedForm
   readonly filters: CodedFilters
   readonly count: number
-  /** The zero point of the stored codes; a number is part of the matrix's layout. */
+  /** The zero point of the stored codes, which broadcasts over the sums; a number is part of the layout. */
   readonly zero: number | Ref
   /** The dims of one number for each filter, so that they broadcast over the sums. */
   readonly own: readonly number[]

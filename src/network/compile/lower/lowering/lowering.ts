@@ -39,6 +39,13 @@ export interface CodeSums {
   readonly scale: readonly number[]
 }
 
+/** How a range of computed numbers is divided into codes: one scale for all, or for each row, [..., 1]. */
+export interface DynamicScale {
+  readonly scale: Ref
+  /** i32, from 0 to 255. */
+  readonly zero: Ref
+}
+
 /** A graph's loops made so far, and the state that handlers share. */
 export class Lowering {
   readonly graph: Graph
@@ -50,6 +57,8 @@ export class Lowering {
   readonly views: Views = { nodes: 0, bytes: 0 }
   /** Sums of codes, by the name of the value that they become when they are scaled. */
   readonly sums = new Map<string, CodeSums>()
+  /** The scales and zero points of codes whose rows have their own, by the name of the codes. */
+  readonly rowScales = new Map<string, DynamicScale>()
   readonly #loops: Loop[] = []
   readonly #budget: ProgramBudget
   readonly #types: ReadonlyMap<string, Type>
