@@ -14,7 +14,7 @@
  *
  *   tile  as in linear-w4.c */
 /* forms: quads, pairs, products */
-#include "linear/linear-many.h"
+#include "linear/linear-blocks.h"
 
 enum { BLOCK = 272 };
 
@@ -60,19 +60,29 @@ INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct toke
 }
 ADD_LAID_ROWS(add_w8_rows, add_w8)
 INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) {
-    lay_scales(laid->scales, block);
+    unpack_halves(laid->scales, block);
     lay_bytes(laid->codes, block + 16, masks);
 }
 
+ADD_TILE(add_tile_w8, BYTES)
+
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, BLOCK, 128 - BYTE_ZERO};
-    if (span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w8, add_w8_rows, write_panel);
+    struct span rest = *span;
+    if (span->m1 - span->m0 >= MANY) {
+        if (BLOCK_ROWS == TOKEN_TILE || !has_unsigned_dots()) {
+            return many_rows(op, span, blocks, lay_w8, add_w8_rows, write_panel);
+        }
+        rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w8);
+    }
+    span = &rest;
     BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_BYTES_IN_REGISTERS, add_stream_w8)
 }
 
+static uint32_t tiles(const struct op *op, const struct step *step) { return tiles_of_rows(op, step, BLOCK_ROWS); }
 static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w8a8_product));
+    product_tile(op, step, t, BLOCK_ROWS, DOTS(linear_w8a8_product));
 }
 
 /* kernel: OP_LINEAR_W8A8_G32 linear_w8a8_g32 dense */
-const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};
+const struct kernel DOTS(linear_w8a8_g32) = {tiles, tile_w8};
