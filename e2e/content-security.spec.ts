@@ -1,25 +1,15 @@
 // The page's content security. In: the built chat page, a model from another origin, foreign scripts and
 // images. Out: what the browser permits.
 import { readFileSync } from 'node:fs'
-import { expect, type Page, test } from '@playwright/test'
+import { expect, test } from '@playwright/test'
 import { answers, ask, openChat, openModels, openSettings, ready } from './chat/chat-page.ts'
 import { serveModels } from './model-server.ts'
+import { blocked, watchPolicy } from './policy.ts'
 
 const tiny = {
   name: 'tiny.hbm',
   buffer: readFileSync(new URL('../test/conformance/models/halfbyte-tiny.hbm', import.meta.url)),
 }
-
-/** Violations observed by the page. Call `watchViolations` before opening the page. */
-const violations = (page: Page) =>
-  page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)
-
-const watchViolations = (page: Page) =>
-  page.addInitScript(() => {
-    const refused: string[] = []
-    Object.assign(globalThis, { refused })
-    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
-  })
 
 test('a conversation, the dialogs and a model from another origin cause no violation of the policy', async ({
   page,
@@ -28,7 +18,7 @@ test('a conversation, the dialogs and a model from another origin cause no viola
   page.on('console', (message) => {
     if (/Content Security Policy/i.test(message.text())) complaints.push(message.text())
   })
-  await watchViolations(page)
+  await watchPolicy(page)
   const { problems } = await openChat(page)
   await ask(page, 'Write **bold**, a table and `code`.')
   await openSettings(page)
@@ -42,11 +32,11 @@ test('a conversation, the dialogs and a model from another origin cause no viola
   await ask(page, 'And again.')
   await expect(answers(page)).toHaveCount(2)
   await server.close()
-  expect([problems, complaints, await violations(page)]).toEqual([[], [], []])
+  expect([problems, complaints, await blocked(page)]).toEqual([[], [], []])
 })
 
 test('inline scripts, and images, frames and styles from elsewhere, are blocked', async ({ page }) => {
-  await watchViolations(page)
+  await watchPolicy(page)
   await openChat(page)
   await page.evaluate(() => {
     const add = (name: string, values: Readonly<Record<string, string>>) =>
@@ -58,7 +48,7 @@ test('inline scripts, and images, frames and styles from elsewhere, are blocked'
     add('link', { rel: 'stylesheet', href: 'http://127.0.0.1:9/a.css' })
   })
   await expect
-    .poll(async () => (await violations(page)).sort())
+    .poll(async () => (await blocked(page)).map((violation) => violation.split(' ')[0]).sort())
     .toEqual(['frame-src', 'img-src', 'script-src-elem', 'script-src-elem', 'style-src-elem'])
   expect(await page.evaluate(() => 'isBroken' in globalThis)).toBe(false)
 })

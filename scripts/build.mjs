@@ -81,7 +81,13 @@ const copyTrainer = () => {
     cpSync(join(from, name), join(root, 'dist/trainer', name))
 }
 
+const PARTS = ['library', 'demo']
 const asked = process.argv.slice(2)
+const unknown = asked.find((part) => !PARTS.includes(part))
+if (unknown !== undefined) {
+  console.error(`build: ${unknown} is not a part; use ${PARTS.join(' or ')}, or no argument for both`)
+  process.exit(1)
+}
 const wants = (part) => asked.length === 0 || asked.includes(part)
 
 step('wasm', process.execPath, ['wasm/tools/build.mjs'])

@@ -3,7 +3,7 @@
 import { join } from 'node:path'
 import { expect, type Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
-import { serveFolder } from '../../test/helpers/http-server.ts'
+import { CROSS_ORIGIN, serveFolder } from '../../test/helpers/http-server.ts'
 import { packedTest as test } from '../packed/test.ts'
 import { appFolder, runBundler, startServer } from './app-folder.ts'
 
@@ -35,10 +35,7 @@ for (const mode of ['in development', 'built'] as const) {
       await runBundler(folder, [VITE, 'build', '--outDir', 'dist/client'])
       await runBundler(folder, [VITE, 'build', '--ssr', 'server-entry.js', '--outDir', 'dist/server'])
     }
-    const models = await serveFolder(join(packed.installed, 'dist/models'), {
-      'Access-Control-Allow-Origin': '*',
-      'Cross-Origin-Resource-Policy': 'cross-origin',
-    })
+    const models = await serveFolder(join(packed.installed, 'dist/models'), CROSS_ORIGIN)
     const env = { DEV: mode === 'built' ? '0' : '1' }
     const server = await startServer(folder, ['server.js', 'PORT'], PORT, 'on', env)
     try {

@@ -4,10 +4,9 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { test as base, expect, type Frame, type Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
-import { type HttpServer, ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
+import { CROSS_ORIGIN, type HttpServer, ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
-const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 
 /** A page with one script. `at`: the URL of dist. */
 const pageOf = (at: string) => `<!doctype html><title>App</title>
@@ -24,7 +23,7 @@ const pageOf = (at: string) => `<!doctype html><title>App</title>
 
 const test = base.extend<{ library: HttpServer }>({
   async library({ browserName: _ }, use) {
-    const server = await serveFolder(DIST, OPEN)
+    const server = await serveFolder(DIST, CROSS_ORIGIN)
     await use(server)
     await server.close()
   },
@@ -79,7 +78,7 @@ test('a sandboxed frame from the same server answers', async ({ page }) => {
     '/': '<!doctype html><title>App</title><iframe sandbox="allow-scripts" src="/frame"></iframe>',
     '/frame': pageOf('/'),
   }
-  const server = await serveFolder(DIST, OPEN, pages)
+  const server = await serveFolder(DIST, CROSS_ORIGIN, pages)
   await page.goto(server.address)
   expect(await answer(page.frames()[1] as Frame)).toEqual(reply('shards'))
   await server.close()

@@ -5,11 +5,10 @@ import { expect, type Frame, type Page, test } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
-import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
+import { CROSS_ORIGIN, ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const DIST = here('../../dist')
-const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const SHAPE = { layers: 1, hidden: 64, heads: 2, intermediate: 96, vocabulary: 30, positions: 12 }
 const MODEL = { '/bert.onnx': bertBytes(SHAPE) }
 
@@ -50,7 +49,7 @@ for (const [name, headers, threads] of [
       page,
     }) => {
       const isOwn = place !== 'another origin'
-      const library = await serveFolder(DIST, OPEN, MODEL)
+      const library = await serveFolder(DIST, CROSS_ORIGIN, MODEL)
       const pages = { '/': pageOf(isOwn ? '/' : library.address), ...(isOwn ? MODEL : {}) }
       const server = await serveFolder(DIST, headers, pages)
       await page.goto(server.address)
@@ -71,7 +70,7 @@ for (const [name, headers, threads] of [
     })
 
 test('a network runs in the worker of a sandboxed frame', async ({ page }) => {
-  const library = await serveFolder(DIST, OPEN, MODEL)
+  const library = await serveFolder(DIST, CROSS_ORIGIN, MODEL)
   const frame = pageOf(library.address).replaceAll('&', '&amp;').replaceAll('"', '&quot;')
   const outer = `<!doctype html><title>App</title><iframe sandbox="allow-scripts" srcdoc="${frame}"></iframe>`
   const server = await serveFolder(DIST, {}, { '/': outer })
@@ -149,7 +148,7 @@ const fallbackPage = (imports: object) => `<!doctype html><title>App</title>
 </script>`
 
 test('nodes that cannot be compiled run if an import map resolves onnxruntime-web', async ({ page }) => {
-  const runtime = await serveFolder(here('../../node_modules/onnxruntime-web/dist'), OPEN)
+  const runtime = await serveFolder(here('../../node_modules/onnxruntime-web/dist'), CROSS_ORIGIN)
   const server = await serveFolder(DIST, ISOLATION, {
     '/': fallbackPage({ 'onnxruntime-web/wasm': `${runtime.address}ort.wasm.bundle.min.mjs` }),
     '/without': fallbackPage({}),

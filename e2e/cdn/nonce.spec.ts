@@ -1,10 +1,12 @@
 // Policies with nonces. In: a page whose policy allows scripts by a nonce alone. Out: whether the library and
 // the widget answer, and what the error says if the policy blocks the workers.
+
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { expect, type Page, test } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
 import { ISOLATION, serveFolder } from '../../test/helpers/http-server.ts'
+import { blocked, watchPolicy } from '../policy.ts'
 
 const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 const GUIDE = readFileSync(new URL('../../docs/guide/bundlers.md', import.meta.url), 'utf8')
@@ -42,19 +44,12 @@ const WIDGET = `<!doctype html><title>App</title>
   }
 </script>`
 
-/** Opens a page with a policy. Returns the directives that the browser reports as violated. */
+/** Opens a page with a policy. Returns its server. */
 async function open(page: Page, html: string, policy: string) {
   const server = await serveFolder(DIST, { ...ISOLATION, 'Content-Security-Policy': policy }, { '/': html })
-  await page.addInitScript(() => {
-    const refused: string[] = []
-    Object.assign(globalThis, { refused })
-    addEventListener('securitypolicyviolation', ({ effectiveDirective, blockedURI }) =>
-      refused.push(`${effectiveDirective} ${blockedURI}`),
-    )
-  })
+  await watchPolicy(page)
   await page.goto(server.address)
-  const refused = () => page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)
-  return { refused, close: () => server.close() }
+  return server
 }
 
 const answersOf = async (page: Page) => {
@@ -69,23 +64,23 @@ const answersOf = async (page: Page) => {
 }
 
 test('the library answers under a policy that allows scripts by a nonce alone', async ({ page }) => {
-  const { refused, close } = await open(page, LIBRARY, POLICY)
+  const server = await open(page, LIBRARY, POLICY)
   expect(await answersOf(page)).toEqual([repliesOf('embedded')[0], '{"a":1}'])
-  expect(await refused()).toEqual([])
-  await close()
+  expect(await blocked(page)).toEqual([])
+  await server.close()
 })
 
 test('the widget answers under the same policy, with its own Trusted Types', async ({ page }) => {
-  const { refused, close } = await open(page, WIDGET, `${POLICY} lit-html`)
+  const server = await open(page, WIDGET, `${POLICY} lit-html`)
   expect(await answersOf(page)).toEqual([repliesOf('embedded')[0]])
-  expect(await refused()).toEqual([])
-  await close()
+  expect(await blocked(page)).toEqual([])
+  await server.close()
 })
 
 test('without worker-src, the error names what the policy blocked', async ({ page }) => {
   const policy = POLICY.replace(/worker-src [^;]*;/, '')
   expect(policy).not.toBe(POLICY)
-  const { close } = await open(page, LIBRARY, policy)
+  const server = await open(page, LIBRARY, policy)
   expect(await answersOf(page)).toEqual(['worker', expect.stringContaining('worker-src')])
-  await close()
+  await server.close()
 })

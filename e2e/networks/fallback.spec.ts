@@ -1,10 +1,12 @@
 // Networks with nodes that cannot be compiled, in Chromium. In: a small graph with LpNormalization and
 // NonZero, in the page and in a worker, isolated and not, under a strict policy. Out: the outputs, the
 // reported nodes, and which files are downloaded only on request.
+
 import { expect, type Page } from '@playwright/test'
 import { NodeWriter, TYPE } from '../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes } from '../../src/network/onnx/testing/write-model.ts'
 import { openLibrary, test } from '../library-site.ts'
+import { blocked, watchPolicy } from '../policy.ts'
 
 /** Each row divided by its sum and doubled, and the nonzero positions. */
 function file(): File {
@@ -87,13 +89,9 @@ test('it works in a page that is not isolated, and under a strict policy', async
   const model = await site.add(file())
   await openLibrary(page, site.plain)
   expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
-  await page.addInitScript(() => {
-    const refused: string[] = []
-    Object.assign(globalThis, { refused })
-    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
-  })
+  await watchPolicy(page)
   await openLibrary(page, await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'"))
   expect(await outcome(page, model, { fallback: 'ort' })).toEqual(EXPECTED)
   expect(await outcome(page, model, { fallback: 'ort', worker: true })).toEqual(EXPECTED)
-  expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })

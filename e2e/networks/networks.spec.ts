@@ -1,8 +1,10 @@
 // Networks in Chromium. In: a small encoder, in the page and in a worker, isolated and not, under strict
 // policies. Out: equal outputs, progress, aborts and typed errors, and a page that stays responsive.
+
 import { expect, type Page } from '@playwright/test'
 import { bertBytes } from '../../lab/bench/graphs/bert.ts'
 import { openLibrary, test } from '../library-site.ts'
+import { blocked, watchPolicy } from '../policy.ts'
 
 const SHAPE = { layers: 2, hidden: 64, heads: 4, intermediate: 128, vocabulary: 60, positions: 128 }
 const file = () => new File([new Uint8Array(bertBytes(SHAPE))], 'bert.onnx')
@@ -79,11 +81,7 @@ test('a strict policy under which the engine compiles also allows networks and 8
 }) => {
   const model = await site.add(file())
   const address = await site.under("default-src 'self'; script-src 'self' 'wasm-unsafe-eval'")
-  await page.addInitScript(() => {
-    const refused: string[] = []
-    Object.assign(globalThis, { refused })
-    addEventListener('securitypolicyviolation', ({ effectiveDirective }) => refused.push(effectiveDirective))
-  })
+  await watchPolicy(page)
   await openLibrary(page, address)
   const here = await outcome(page, model, { cache: 'none' })
   expect((await outcome(page, model, { cache: 'none', threads: 2 })).values).toEqual(here.values)
@@ -91,7 +89,7 @@ test('a strict policy under which the engine compiles also allows networks and 8
   expect(rounded.values).not.toEqual(here.values)
   for (const [at, value] of rounded.values.entries())
     expect(Math.abs(value - here.values[at]!)).toBeLessThan(0.2)
-  expect(await page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 test('under Trusted Types, a worker and threads start from their script URLs', async ({ page, site }) => {

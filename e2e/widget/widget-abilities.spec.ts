@@ -5,7 +5,8 @@ import { readFileSync } from 'node:fs'
 import type { HalfbyteChat } from '../../src/ui/widget/element.ts'
 import { bertFolder, byPath, randomBert } from '../../test/conformance/testing/random-bert.ts'
 import { filesBelow } from '../model-server.ts'
-import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
+import { blocked } from '../policy.ts'
+import { answersOf, chat, expect, field, MODEL, reported, send, test } from './widget-site.ts'
 
 test('the model calls a function of the page, and the call is shown', async ({ page, sites }) => {
   await sites.open(page, {
@@ -34,7 +35,7 @@ test('the model calls a function of the page, and the call is shown', async ({ p
   await expect(answersOf(chat(page))).toContainText('391')
   await chat(page).getByText('Done: Calculator').click()
   await expect(chat(page).locator('.tool pre').last()).toHaveText('{"result":391}')
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 test('the widget finds passages of the documents for a question, and quotes them with their source', async ({
@@ -66,7 +67,7 @@ test('the widget finds passages of the documents for a question, and quotes them
   )
   await expect(chat(page).locator('.message.user .body')).toHaveText('May lanterns be returned?')
   await expect(field(page)).toBeEnabled()
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 const GUIDE = ['The kettle sings.', 'Lanterns glow at night.', 'Parcels take three days.'].map((line) =>
@@ -101,7 +102,7 @@ test('an encoder finds the passages, which are quoted with their location', asyn
   )
   expect(asked).toContain('/cdn/workers/embedder.worker.js')
   expect((await reported(page)).filter(({ name }) => name === 'error')).toEqual([])
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 test('if the encoder does not load, the page gets an event, and passages are found by their words', async ({
@@ -158,5 +159,5 @@ for (const [how, model, replies] of [
     await expect(answersOf(chat(page)).last()).toHaveText('Bye.')
     await expect(chat(page).locator('.tool')).toHaveCount(1)
     expect((await reported(page)).filter(({ name }) => name === 'error')).toEqual([])
-    expect(await refused(page)).toEqual([])
+    expect(await blocked(page)).toEqual([])
   })

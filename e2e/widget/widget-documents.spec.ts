@@ -4,9 +4,10 @@
 import type { Page } from '@playwright/test'
 import { fixture } from '../../test/helpers/fixture.ts'
 import { pdfFile } from '../chat/files/pdf-file.ts'
+import { blocked } from '../policy.ts'
 import { ANSWER, scriptedModel } from '../scripted-model.ts'
 import { violations } from '../violations.ts'
-import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
+import { answersOf, chat, expect, field, MODEL, reported, send, test } from './widget-site.ts'
 
 /** Its bytes are its tokens, so few passages fit in its context. */
 const READER = Object.fromEntries(
@@ -91,7 +92,7 @@ test('attached documents are read, cited with their place, searched again, and d
   ).toHaveCount(1)
   expect(asked).toContain('/cdn/documents.js')
   expect(asked).toContain('/cdn/workers/pdf.worker.js')
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 
   await page.reload()
   await expect(chat(page).locator('.message.user .document summary')).toHaveText([

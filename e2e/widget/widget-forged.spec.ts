@@ -1,6 +1,8 @@
 // Forged attributes and properties. In: everything that a page can set on the widget, with values that the
 // types do not allow. Out: a typed error or the default, no script execution, and a widget that still works.
-import { answersOf, chat, expect, MODEL, refused, send, test } from './widget-site.ts'
+
+import { blocked } from '../policy.ts'
+import { answersOf, chat, expect, MODEL, send, test } from './widget-site.ts'
 
 const PROPERTIES = [
   'model',
@@ -220,7 +222,7 @@ test('whatever a page sets, the widget uses only values that its types allow, ru
     events: expect.arrayContaining(['HalfbyteError unsupported']),
   })
   expect(found.events.filter((event) => !/^HalfbyteError (unsupported|network)$/.test(event))).toEqual([])
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 
   // An impossible number of bytes does not count as a model that is already stored.
   await page.evaluate((model) => {

@@ -3,7 +3,8 @@
 import { mkdirSync } from 'node:fs'
 import type { Translation } from '../../src/ui/words/english.ts'
 import { isRightToLeft, TRANSLATED } from '../../src/ui/words/languages.ts'
-import { chat, expect, MODEL, refused, send, test } from './widget-site.ts'
+import { blocked } from '../policy.ts'
+import { chat, expect, MODEL, send, test } from './widget-site.ts'
 
 const FOLDER = 'build/screens/languages'
 mkdirSync(FOLDER, { recursive: true })
@@ -54,7 +55,7 @@ test('the widget follows the lang of its page, and loads one language at a time'
   await setLang('halfbyte-chat', 'de')
   await expect(chat(page).getByText('Stelle eine Frage')).toBeVisible()
   await sends('ارسال')
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 })
 
 test('inside of shadow roots too', async ({ page, sites }) => {
@@ -111,6 +112,6 @@ test.describe('on a phone', () => {
       expect(wide).toEqual([])
       expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390)
       await page.screenshot({ path: `${FOLDER}/widget-${language}.png` })
-      expect(await refused(page)).toEqual([])
+      expect(await blocked(page)).toEqual([])
     })
 })

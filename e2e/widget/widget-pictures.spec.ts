@@ -4,8 +4,9 @@
 import type { Page } from '@playwright/test'
 import { type BroughtFile, bringTo } from '../chat/files/bring-file.ts'
 import { seeingModel } from '../networks/seeing-model.ts'
+import { blocked } from '../policy.ts'
 import { violations } from '../violations.ts'
-import { answersOf, chat, expect, field, MODEL, refused, reported, send, test } from './widget-site.ts'
+import { answersOf, chat, expect, field, MODEL, reported, send, test } from './widget-site.ts'
 
 const SCREENS = [
   { width: 390, height: 844 },
@@ -98,7 +99,7 @@ test('pictures can be picked, pasted and dropped, the model reads them, and the 
   expect(await violations(page)).toEqual([])
   await page.screenshot({ path: 'build/screens/widget-pictures-sent.png' })
   expect((await reported(page)).filter(({ name }) => name === 'error')).toEqual([])
-  expect(await refused(page)).toEqual([])
+  expect(await blocked(page)).toEqual([])
 
   // Another visit shows the names of the pictures.
   await page.reload()

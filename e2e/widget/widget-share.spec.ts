@@ -2,21 +2,20 @@
 // several tabs of a site. Out: one engine for all of them, even after the tab with the engine has closed.
 import type { Page } from '@playwright/test'
 import { EMBEDDED_OPTIONS, EMBEDDED_TURNS, repliesOf } from '../../test/conformance/testing/golden.ts'
-import { serveFolder } from '../../test/helpers/http-server.ts'
+import { CROSS_ORIGIN, serveFolder } from '../../test/helpers/http-server.ts'
 import { endlessModel } from '../endless-model.ts'
 import { serveModels } from '../model-server.ts'
 import { heapOf } from '../page-memory.ts'
 import { answersOf, DIST, expect, MODEL, test } from './widget-site.ts'
 import { type Chat, openTab, tabMarkup } from './widget-tabs.ts'
 
-const OPEN = { 'Access-Control-Allow-Origin': '*', 'Cross-Origin-Resource-Policy': 'cross-origin' }
 const REPLY = repliesOf('embedded')[0] as string
 
 const say = (page: Page, id: string, text: string) =>
   page.evaluate(([at, said]) => (document.querySelector(`#${at}`) as Chat).send(said as string), [id, text])
 
 test('two widgets of a script from another origin answer at once with one engine', async ({ page }) => {
-  const library = await serveFolder(DIST, OPEN)
+  const library = await serveFolder(DIST, CROSS_ORIGIN)
   const markup = (id: string) =>
     `<halfbyte-chat id="${id}" model="${library.address}${MODEL.slice(1)}"></halfbyte-chat>`
   const site = await serveFolder(

@@ -1,8 +1,10 @@
 // Sites with the widget. In: dist, markup, a script. Out: a page on its own server, under the strictest
 // policy, with the violations and the events of its widgets.
+
 import { fileURLToPath } from 'node:url'
 import { test as base, expect as baseExpect, type Locator, type Page } from '@playwright/test'
 import { type HttpServer, serveFolder } from '../../test/helpers/http-server.ts'
+import { watchPolicy } from '../policy.ts'
 
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 /** How long a load and an answer may take on a busy machine. */
@@ -16,9 +18,7 @@ export const STRICT = {
 }
 
 const WATCH = `
-globalThis.refused = []
 globalThis.reported = []
-addEventListener('securitypolicyviolation', ({ effectiveDirective, sourceFile }) => refused.push(effectiveDirective + ' ' + sourceFile))
 for (const name of ['progress', 'ready', 'message', 'error', 'tool', 'toggle'])
   addEventListener('halfbyte-' + name, ({ detail, target }) => reported.push({ name, id: target.id, detail: name === 'ready' ? undefined : name === 'error' ? { code: detail.code, message: detail.message } : detail }))
 `
@@ -45,15 +45,17 @@ export const test = base.extend<{ sites: WidgetSites }>({
       async open(page, { markup, script = '', files = {}, headers = STRICT, lang = 'en', dir = 'ltr' }) {
         const server = await serveFolder(DIST, headers, {
           '/': `<!doctype html><html lang="${lang}" dir="${dir}"><head><title>A shop</title>
-            <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">
+            <meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="/icon.svg">
             <link rel="stylesheet" href="/page.css">
             <script type="module" src="/page.js"></script><script type="module" src="/cdn/widget.js"></script></head>
             <body><main><h1>A shop</h1><p>Words of the page.</p>${markup}</main></body></html>`,
+          '/icon.svg': '<svg xmlns="http://www.w3.org/2000/svg"/>',
           '/page.css': ':root { color-scheme: light dark } body { margin: 16px; font-family: sans-serif }',
           '/page.js': `${WATCH}\n${script}`,
           ...files,
         })
         servers.push(server)
+        await watchPolicy(page)
         await page.goto(server.address)
         await page.waitForFunction(() => customElements.get('halfbyte-chat') !== undefined)
         return server
@@ -68,10 +70,6 @@ export interface Report {
   readonly id: string
   readonly detail?: Readonly<Record<string, unknown>>
 }
-
-/** Violations of the page's policy so far. */
-export const refused = (page: Page): Promise<readonly string[]> =>
-  page.evaluate(() => (globalThis as unknown as { refused: string[] }).refused)
 
 /** Events of the page's widgets so far. */
 export const reported = (page: Page): Promise<readonly Report[]> =>

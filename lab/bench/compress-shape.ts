@@ -1,15 +1,18 @@
-// Measures the cost of quantising or pruning: processor time of each matrix in the first layers of the 0.5B
-// shape, and an estimate for 24 layers and 128 windows, in processor and wall-clock time.
+// Measures the cost of quantising or pruning: processor time of each matrix in the first layers of a model, and
+// an estimate for all layers and 128 windows, in processor and wall-clock time.
 //
 //   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
-//     [--threads 2]
+//     [--threads 2] [--model model.gguf --calibration text.txt]
 //   npx node lab/bench/compress-shape.ts prune [--windows 8] [--pattern sv32] [--sparsity 0.5]
-// Weights are random; windows have 512 tokens. The time for statistics grows with the number of windows, the
-// time for solving does not.
+// Without --model: the 0.5B shape with random weights. Windows have 512 tokens. The time for statistics grows
+// with the number of windows, the time for solving does not. `quantize` also prints the loss of each matrix.
+import { openAsBlob } from 'node:fs'
+import { basename } from 'node:path'
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'
-import { blobSource } from '../../src/core/base/bytes.ts'
+import { type ByteSource, blobSource } from '../../src/core/base/bytes.ts'
 import { prepareModel } from '../../src/engine/load/prepare.ts'
+import { calibrationOption, readWindows } from '../../src/tools/cli/compress/compressing.ts'
 import { loadSolver, nodeHost, startSolver } from '../../src/tools/cli/node-host.ts'
 import { real, whole } from '../../src/tools/cli/options.ts'
 import { pruneModel } from '../../src/tools/shrink/calibrate/prune-model.ts'
@@ -32,6 +35,8 @@ const command = new Command('compress-shape')
   .option('--sparsity <x>', 'prune: share that is dropped', real(0, 1), 0.5)
   .option('--sweeps <n>', 'maximum number of sweeps over solved codes', whole(0), 8)
   .option('--threads <n>', 'threads', whole(1), 2)
+  .addOption(calibrationOption())
+  .option('--model <path>', 'a model in GGUF; with --calibration')
   .parse()
 const values = command.opts<{
   readonly windows: number
@@ -41,6 +46,8 @@ const values = command.opts<{
   readonly sparsity: number
   readonly sweeps: number
   readonly threads: number
+  readonly model?: string
+  readonly calibration?: string
 }>()
 const positionals = command.args
 const [what] = positionals
@@ -48,26 +55,46 @@ if (what !== 'quantize' && what !== 'prune') throw new Error('choose quantize or
 const count = values.windows
 const layers = values.layers
 
-const model = randomLlama({
-  seed: 1,
-  layers,
-  heads: 14,
-  kvHeads: 2,
-  headDim: 64,
-  intermediate: 4864,
-  contextLength: TOKENS,
-})
-// Every 64th input of a norm is 15 times as large as the others, as in trained models, because scales depend
-// on it.
-if (what === 'quantize')
-  for (const [name, { values: gains }] of model.weights)
-    if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15
+/** Random weights in the 0.5B shape. */
+function randomSources(): readonly ByteSource[] {
+  const model = randomLlama({
+    seed: 1,
+    layers,
+    heads: 14,
+    kvHeads: 2,
+    headDim: 64,
+    intermediate: 4864,
+    contextLength: TOKENS,
+  })
+  // Every 64th input of a norm is 15 times as large as the others, as in trained models, because scales depend
+  // on it.
+  if (what === 'quantize')
+    for (const [name, { values: gains }] of model.weights)
+      if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15
+  return safetensorsFiles(model).map((file) => blobSource(file.name, file))
+}
 
-const sources = safetensorsFiles(model).map((file) => blobSource(file.name, file))
-const prepared = await prepareModel(await openModel(sources), { weights: 'w4', forPack: true })
-const windows = Array.from({ length: count }, (_, w) =>
-  Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
-)
+const POLICY = { weights: 'w4', forPack: true } as const
+const { prepared, windows } =
+  values.model === undefined
+    ? {
+        prepared: await prepareModel(await openModel(randomSources()), POLICY),
+        windows: Array.from({ length: count }, (_, w) =>
+          Array.from({ length: TOKENS }, (_, i) => (7 * w + 5 * i * i + 3 * i) % 250),
+        ),
+      }
+    : await givenModel(values.model, values.calibration ?? '')
+
+/** The first layers of a model in GGUF, and windows of the text. */
+async function givenModel(path: string, text: string) {
+  const file = await openModel([blobSource(basename(path), await openAsBlob(path))])
+  const key = `${file.metadata.get('general.architecture')}.block_count`
+  const metadata = new Map([...file.metadata, [key, layers] as const])
+  const isKept = (name: string) => Number(/^blk\.(\d+)\./.exec(name)?.[1] ?? 0) < layers
+  const tensors = new Map([...file.tensors].filter(([name]) => isKept(name)))
+  const prepared = await prepareModel({ ...file, metadata, tensors }, POLICY)
+  return { prepared, windows: await readWindows(text, prepared, { windows: count, context: TOKENS }) }
+}
 
 /** Processor and wall-clock time in seconds. */
 type Seconds = readonly [number, number]
@@ -104,10 +131,14 @@ const settings = {
     name,
     shape: [n, k],
     work = 0,
+    loss,
+    lossBefore = 0,
   }: {
     name: string
     shape: readonly [number, number]
     work?: number
+    loss?: number | undefined
+    lossBefore?: number | undefined
   }) {
     // The time of the last window is counted with the first matrix after it.
     const [own] = take('solving')
@@ -115,7 +146,9 @@ const settings = {
     masks.work += work
     masks.single += (n * k ** 3) / 48
     const done = work === 0 ? '' : `, ${(work / 1e9).toFixed(0)} billion multiply-adds`
-    console.log(`${name} [${n},${k}]: ${own.toFixed(1)} s${done}`)
+    const left =
+      loss === undefined ? '' : `, loss ${loss.toPrecision(6)}, rounded ${lossBefore.toPrecision(6)}`
+    console.log(`${name} [${n},${k}]: ${own.toFixed(1)} s${done}${left}`)
   },
 } as const
 if (what === 'quantize') await quantizeModel(prepared, { ...settings, method: 'gptq' })

@@ -34,13 +34,23 @@ const WIDE_KERNELS = {
 }
 
 /**
+ * The tiles of many rows on x64 with AVX-VNNI: four panels by five tokens. V8 also inlines them into the
+ * functions of BLOCKS.
+ */
+const TILE = /^add_tile_(w4|w4m|w8)$/
+const TILE_DOTS = 16 * STREAMS * 5
+
+/**
  * Of nested loops with dot products, only the innermost counts. An inner loop that widens activations has no
  * dot products.
  */
 const dotLoops = (name, loops, arch, build, isProducts) => {
   const counted = loops.map((loop) => ({ loop, counts: countLoop(loop, arch) }))
   const found = counted.filter(
-    ({ loop, counts }) => counts.dots > 0 && !loop.inner.some((inner) => countLoop(inner, arch).dots > 0),
+    ({ loop, counts }) =>
+      counts.dots > 0 &&
+      counts.dots !== TILE_DOTS &&
+      !loop.inner.some((inner) => countLoop(inner, arch).dots > 0),
   )
   const { kernel, bytes } = BLOCKS[name]
   // Dots of one token and panel: 8 vectors of nibbles or 16 of bytes, split further if a dot takes fewer.
@@ -67,6 +77,20 @@ const wideLoop = (name, loops, arch) => {
     .map((loop) => countLoop(loop, arch))
     .filter((counts) => counts.dots > 0)
     .map((counts) => ({ kernel, tokens, bytes: (counts.dots / (16 * tokens)) * bytes, ...counts }))
+}
+
+/** A single loop over groups. */
+const tileLoop = (name, loops, arch) => {
+  const { kernel, bytes } = WIDE_KERNELS[TILE.exec(name)[1]]
+  return loops
+    .map((loop) => countLoop(loop, arch))
+    .filter((counts) => counts.dots > 0)
+    .map((counts) => ({
+      kernel: `${kernel}, many rows`,
+      tokens: counts.dots / (16 * STREAMS),
+      bytes: STREAMS * bytes,
+      ...counts,
+    }))
 }
 
 /** V8 may unroll these loops. The number of weight vectors per activation tells them apart. */
@@ -103,7 +127,13 @@ const takenFunctions = (functions, arch) => {
   const names = new Set(functions.map(({ name }) => name))
   if (arch === 'arm64') {
     return functions.filter(
-      ({ name }) => !name.endsWith(PAIRS) && !names.has(`${name}__wide`) && !names.has(name + PRODUCTS),
+      ({ name }) =>
+        !(
+          name.endsWith(PAIRS) ||
+          TILE.test(name) ||
+          names.has(`${name}__wide`) ||
+          names.has(name + PRODUCTS)
+        ),
     )
   }
   const quads = functions.find(({ name }) => name === 'linear_w4a8_product')
@@ -111,7 +141,11 @@ const takenFunctions = (functions, arch) => {
   return functions.filter(({ name }) =>
     name.endsWith(PAIRS)
       ? takesPairs
-      : !(WIDE.test(name) || name.endsWith(PRODUCTS) || (takesPairs && names.has(name + PAIRS))),
+      : !(
+          WIDE.test(name) ||
+          name.endsWith(PRODUCTS) ||
+          (takesPairs && (TILE.test(name) || names.has(name + PAIRS)))
+        ),
   )
 }
 
@@ -122,6 +156,7 @@ export const mainLoops = (functions, arch, build) =>
       const name = each.name.replace(PAIRS, '').replace(PRODUCTS, '')
       const isProducts = each.name.endsWith(PRODUCTS)
       if (WIDE.test(name)) return wideLoop(name, each.loops, arch)
+      if (TILE.test(name)) return tileLoop(name, each.loops, arch)
       if (BLOCKS[name] !== undefined) return dotLoops(name, each.loops, arch, build, isProducts)
       if (['tile_f32', 'tile_f16', 'tile_bf16'].includes(name)) return floatLoops(name, each.loops, arch)
       return ATTENTION.test(name) ? [attentionLoop(name, each.loops, arch)] : []

@@ -27,6 +27,12 @@ export const ISOLATION = {
   'Cross-Origin-Embedder-Policy': 'require-corp',
 }
 
+/** Headers that let pages of any origin, also isolated ones, load a file. */
+export const CROSS_ORIGIN = {
+  'Access-Control-Allow-Origin': '*',
+  'Cross-Origin-Resource-Policy': 'cross-origin',
+}
+
 const TYPES: Readonly<Record<string, string>> = {
   '.css': 'text/css',
   '.html': 'text/html; charset=utf-8',

@@ -43,7 +43,7 @@ INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = dots of all queries with the positions visible to some query of the tile. A whole block is read as several
+/* tile->s = scores of all queries with the positions visible to some query of the tile. A whole block is read as several
    streams far apart, each continuing where it stopped, a pattern that prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
@@ -51,6 +51,7 @@ static void score_block(struct tile *tile, struct range groups) {
     score_columns *const *score = is_int8 ? score_int8 : score_f32;
     const uint32_t wide = wide_of(tile->count), apart = whole ? VECTORS / wide : 1, step = whole ? 1 : wide;
     const uint32_t end = whole ? apart : groups.to, turn = turn_of(tile, format) * step;
+    for (uint32_t i = 0; i < tile->count; i++) tile->highest[i] = splat(-__builtin_inff());
     for (uint32_t g = groups.from / wide * wide; g < end; g += turn) {
         for (uint32_t i = 0, part = 0, n; i < tile->count; i += n, part++) {
             n = size_of(split, part);
@@ -89,16 +90,7 @@ static void prepare_words(struct words *words, const struct tile *tile, const st
     for (uint32_t g = 0; g < VECTORS; g++) words->ratio[g] = mul(load(words->scales + 4 * g), factor);
 }
 
-/* Turns the dots into scores s. Returns the largest visible score. Sets scores of invisible positions to -inf. */
-static float scores_of_floats(v128_t *s, float scale) {
-    const v128_t scales = splat(scale);
-    v128_t most = splat(-__builtin_inff());
-    for (uint32_t g = 0; g < VECTORS; g++) {
-        s[g] = mul(s[g], scales);
-        most = wasm_f32x4_pmax(most, s[g]);
-    }
-    return wasm_f32x4_extract_lane(greatest(most), 0);
-}
+/* Turns dots with codes into scores. Returns the largest. */
 static float scores_of_codes(v128_t *s, const struct query *query, const float *words) {
     const v128_t scale = splat(query->scale), codes = splat(query->sum_of_codes);
     v128_t most = splat(-__builtin_inff());
@@ -109,6 +101,7 @@ static float scores_of_codes(v128_t *s, const struct query *query, const float *
     }
     return wasm_f32x4_extract_lane(greatest(most), 0);
 }
+/* Sets scores of invisible positions to -inf and returns the largest. */
 static float mask_scores(v128_t *s, const struct query *query) {
     v128_t most = splat(-__builtin_inff());
     for (uint32_t g = 0; g < VECTORS; g++) {
@@ -170,15 +163,17 @@ INLINE void softmax(struct tile *tile, uint32_t i, const struct words *words, co
         }
     }
     /* A separate loop, because in the one above its vectors would not fit in the registers next to the constants of
-     * exp2. */
-    for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
+     * exp2. Pinned sums: LLVM would move them behind the loop and keep what they add in memory. */
+    ROLLED for (uint32_t g = 0; v_format == KV_INT8 && g < VECTORS; g += 4) {
         const v128_t rounder = exp2.rounder;
         v128_t u[4];
         UNROLLED for (uint32_t e = 0; e < 4; e++) {
             const v128_t w = s[g + e];
             weights = add(weights, w);
+            pin(weights);
             u[e] = wasm_i32x4_sub(add(mul(w, words->ratio[g + e]), rounder), rounder);
             offsets = add(offsets, mul(w, load(words->offsets + 4 * (g + e))));
+            pin(offsets);
         }
         put16(tile->w_codes[i], 4 * g, u, HAS_PLANES);
     }
@@ -208,7 +203,7 @@ static void skip_block(struct tile *tile, uint32_t i) {
     for (uint32_t v = 0; v < BLOCK_POSITIONS / 8; v++) tile->w_codes[i][v] = splat(0);
 }
 
-/* Computes all scores, then all running maxima, then all weights. Query by query, each would wait for the previous
+/* Computes all maxima, then all running maxima, then all weights. Query by query, each would wait for the previous
  * one. */
 static void softmax_block(struct tile *tile) {
     const struct op_attention *op = tile->op;
@@ -217,7 +212,7 @@ static void softmax_block(struct tile *tile) {
         v128_t *s = tile->s[i];
         tile->most[i] = -__builtin_inff();
         if (!sees(query)) continue;
-        float most = op->k_format == KV_F32 ? scores_of_floats(s, op->scale * LOG2_E)
+        float most = op->k_format == KV_F32 ? wasm_f32x4_extract_lane(greatest(tile->highest[i]), 0)
                                             : scores_of_codes(s, query, kv_scales(tile->k, tile->dim));
         if (op->cap > 0) most = cap_scores(s, op->cap * LOG2_E);
         if (op->least < op->most) most = limit_scores(s, op->least * LOG2_E, op->most * LOG2_E);
@@ -233,7 +228,8 @@ static void softmax_block(struct tile *tile) {
         store(tile->kept + i, factors.kept);
         store(tile->taken + i, factors.taken);
     }
-    struct words words = {.high = 0};
+    struct words words; /* initialising all of it would be a call of V8 */
+    words.low = words.high = 0;
     for (uint32_t i = 0; i < tile->count; i++) {
         const struct query *query = &tile->queries[i];
         if (!sees(query)) {
@@ -267,6 +263,14 @@ static void accumulate_range(struct tile *tile, uint32_t first, uint32_t end, st
     }
 }
 
+/* Multiplies y by the factors of old sums, before several ranges of values are added to it. */
+static void keep_sums(struct tile *tile) {
+    for (uint32_t i = 0; i < tile->count; i++) {
+        const v128_t kept = load_splat(&tile->kept[i]);
+        for (uint32_t d = 0; d < tile->dim / 4; d++) y_of(tile, i)[d] = mul(y_of(tile, i)[d], kept);
+        tile->kept[i] = 1;
+    }
+}
 /* f32 values that are invisible to a query may be garbage, so only positions visible to all queries are added together,
  * and ragged ends query by query. */
 static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
@@ -287,16 +291,15 @@ static void accumulate_ragged(struct tile *tile, uint32_t first, uint32_t end) {
 
 /* Updates y of all queries by the block. */
 static void accumulate_block(struct tile *tile, struct range groups) {
-    const uint32_t format = tile->op->v_format, vectors = tile->dim / 4, count = tile->count;
+    const uint32_t format = tile->op->v_format, count = tile->count;
+    const struct split split = split_of(count, QUAD);
     int same = 1;
-    for (uint32_t i = 0; format != KV_INT8 && i < count; i++) {
-        const v128_t kept = load_splat(&tile->kept[i]);
-        for (uint32_t d = 0; d < vectors; d++) y_of(tile, i)[d] = mul(y_of(tile, i)[d], kept);
+    for (uint32_t i = 1; i < count; i++) {
         same = same && tile->queries[i].low == tile->queries[0].low && tile->queries[i].high == tile->queries[0].high;
     }
-    const struct split split = split_of(count, QUAD);
     switch (format) {
     case KV_F32:
+        if (!same) keep_sums(tile);
         for (uint32_t i = 0, part = 0, n; i < count; i += n, part++) {
             n = same ? count : size_of(split, part);
             accumulate_ragged(tile, i, i + n);

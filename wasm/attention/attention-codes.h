@@ -81,16 +81,13 @@ INLINE void dot_step(v128_t (*acc)[4], const int n, const int g, const uint8_t *
     }
     UNROLLED for (int i = 0; i < n; i++) {
         const uint8_t *at = factors[i] + (planes ? 4 : 8) * step;
-        const v128_t x = load_splat(at), y = load_splat(at + (planes ? plane : 4));
-        UNROLLED for (int j = 0; j < g; j++) {
-            if (planes) {
-                acc[i][j] = dot_plane(in[j], x, acc[i][j]);
-                pin(acc[i][j]);
-                acc[n + i][j] = dot_plane(in[j], y, acc[n + i][j]);
-                pin(acc[n + i][j]);
-            } else {
-                add_words(&acc[i][j], &acc[n + i][j], in[j], x);
-                add_words(&acc[i][j], &acc[n + i][j], odd[j], y);
+        /* One factor at a time: with 12 sums and 2 vectors of codes, these are the 15 registers of V8 on x64. */
+        UNROLLED for (int part = 0; part < 2; part++) {
+            const v128_t x = load_splat(at + (uint32_t)part * (planes ? plane : 4));
+            UNROLLED for (int j = 0; j < g; j++) {
+                v128_t *plane_sum = &acc[part * n + i][j];
+                if (!planes) add_words(&acc[i][j], &acc[n + i][j], part ? odd[j] : in[j], x);
+                else pin(*plane_sum = dot_plane(in[j], x, *plane_sum));
             }
         }
     }

@@ -1,14 +1,24 @@
-/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: dots with the keys, sums of weighted
+/* attention-float.h: f32 keys, f32 and fp8 values. In: a tile at a block. Out: scores of the keys, sums of weighted
  * values.                                                                                                      exact
  *
- *   dot   keys[d] * q[d], d ascending         y[d] += w[p] * value[p][d], p ascending over the seen positions
+ *   score   (keys[d] * q[d] ...) * scale, d ascending
+ *   y[d]    y[d] * kept + w[p] * value[p][d] ..., p ascending over the seen positions
  *
  * A register tile is 4 queries x 2 vectors: 8 sums, 2 vectors of keys or values, a splat. */
 #ifndef HALFBYTE_ATTENTION_FLOAT_H
 #define HALFBYTE_ATTENTION_FLOAT_H
 #include "attention/attention.h"
 
-/* s[i][group..] = dots of n queries with `groups` groups of 4 positions, `apart` groups from one to the next. */
+/* Stores the scores of query i with `groups` groups of positions, `apart` groups from one to the next. */
+INLINE void put_scores(struct tile *tile, uint32_t i, uint32_t group, uint32_t apart, const v128_t *scores, const int groups) {
+    v128_t highest = tile->highest[i];
+    UNROLLED for (int j = 0; j < groups; j++) {
+        tile->s[i][group + (uint32_t)j * apart] = scores[j];
+        highest = wasm_f32x4_pmax(highest, scores[j]);
+    }
+    tile->highest[i] = highest;
+}
+/* s[i][group..] = scores of n queries with `groups` groups of 4 positions, `apart` groups from one to the next. */
 INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t group, uint32_t apart, const int groups) {
     const uint32_t dim = tile->dim;
     v128_t dot[QUAD][4];
@@ -33,8 +43,10 @@ INLINE void dot_floats(struct tile *tile, uint32_t first, const int n, uint32_t 
         UNROLLED for (int j = 0; j < groups; j++) keys[j] += 16;
         UNROLLED for (int i = 0; i < n; i++) q[i] += 4;
     }
+    const v128_t scale = splat(tile->op->scale * LOG2_E);
     UNROLLED for (int i = 0; i < n; i++) {
-        UNROLLED for (int j = 0; j < groups; j++) tile->s[first + (uint32_t)i][group + (uint32_t)j * apart] = dot[i][j];
+        UNROLLED for (int j = 0; j < groups; j++) dot[i][j] = mul(dot[i][j], scale);
+        put_scores(tile, first + (uint32_t)i, group, apart, dot[i], groups);
     }
 }
 #define SCORE_FLOATS(n, groups)                                                                                        \
@@ -69,13 +81,14 @@ INLINE void accumulate_position(v128_t (*y)[4], const float *w, const int n, con
         }
     }
 }
-/* Adds the weighted values of positions from..to of the block to y of n queries, in `vectors` vectors of dims. The
+/* Adds the weighted values of positions from..to of the block to kept * y of n queries, in `vectors` vectors of dims. The
  * first vector is d4, and each next one is `apart` further. fp8: whole groups of 4 positions, one vector. */
 INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                               uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];
     UNROLLED for (int i = 0; i < n; i++) {
-        UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart];
+        const v128_t kept = load_splat(&tile->kept[first + (uint32_t)i]);
+        UNROLLED for (int j = 0; j < vectors; j++) y[i][j] = mul(y_of(tile, first + (uint32_t)i)[d4 + (uint32_t)j * apart], kept);
     }
     const float *w = (const float *)tile->s[first] + from;
     const uint8_t *v = tile->v + (d4 * BLOCK_POSITIONS + from) * (fp8 ? 4 : 16);

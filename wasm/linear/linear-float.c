@@ -83,7 +83,7 @@ INLINE void register_tile(const struct op_linear *op, uint32_t panel, uint32_t s
 
 INLINE void tile(const struct op *o, const struct step *step, uint32_t t, enum encoding encoding) {
     const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
+    const struct span span = linear_span(op, step, t, TOKEN_TILE);
     const uint32_t fours = span.m0 + (span.m1 - span.m0) / 4 * 4, rest = span.m1 - fours;
     for (uint32_t p = 0; p < STREAMS * span.width; p++) {
         const uint32_t panel = of_stream(span.w, p % STREAMS) + p / STREAMS;

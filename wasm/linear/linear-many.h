@@ -22,10 +22,11 @@ typedef void lay_block(struct laid *laid, const uint8_t *block, struct masks mas
 typedef void write_outputs(const struct op_linear *op, uint32_t m, uint32_t panel, uint32_t y_panel, v128_t low, v128_t high);
 typedef void add_laid_rows(v128_t (*sums)[2], const struct laid *laid, const struct token *tokens, uint32_t count);
 
-INLINE void lay_scales(v128_t *scales, const uint8_t *halves) {
+/* Scales or minimums of rows 0-3, then of rows 4-7. */
+INLINE void unpack_halves(v128_t *to, const uint8_t *halves) {
     const v128_t both = load(halves);
-    store(scales, half_unit_low(both));
-    store(scales + 1, half_unit_high(both));
+    to[0] = half_unit_low(both);
+    to[1] = half_unit_high(both);
 }
 
 /* sums[t] += dot, where sums are i32 from group to group. */

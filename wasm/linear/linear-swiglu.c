@@ -5,7 +5,7 @@
  *
  *   pair   groups of 32 outputs a and a + half, half = groups / 2, rounded up. gate and up of both are four streams far
  *          apart, read panel by panel as in linear.h. With an odd number of groups, the last pair is one group twice.
- *   tile   some adjacent pairs, up to ROW_CHUNK rows. The outputs of the panels stay on the stack until all are
+ *   tile   some adjacent pairs, up to TOKEN_CHUNK rows. The outputs of the panels stay on the stack until all are
  *          complete:
  *
  *   made   f32 [pair, row][gate of a | gate of b | up of a | up of b][32]
@@ -18,7 +18,6 @@
 #include "rows/swiglu.h"
 
 enum {
-    ROW_CHUNK = 32, /* 16 KB of computed values: a quarter of a thread's stack */
     LEAST_TILES = 16, /* enough to share the work among threads */
     GROUP_PANELS = GROUP / PANEL
 };
@@ -28,9 +27,9 @@ struct pair_tiling { uint32_t groups, half, pairs, chunks; };
 
 INLINE struct pair_tiling pair_tiling_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, half = (groups + 1) / 2;
-    const uint32_t rows = row_count(o, step), fitting = ROW_CHUNK / min_u32(max_u32(rows, 1), ROW_CHUNK);
+    const uint32_t rows = row_count(o, step), fitting = TOKEN_CHUNK / min_u32(max_u32(rows, 1), TOKEN_CHUNK);
     const uint32_t pairs = min_u32((half + LEAST_TILES - 1) / LEAST_TILES, fitting);
-    return (struct pair_tiling){groups, half, pairs, (rows + ROW_CHUNK - 1) / ROW_CHUNK};
+    return (struct pair_tiling){groups, half, pairs, (rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK};
 }
 
 static uint32_t tiles(const struct op *op, const struct step *step) {
@@ -41,10 +40,11 @@ static uint32_t tiles(const struct op *op, const struct step *step) {
 INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
     const struct op_linear_swiglu *op = (const struct op_linear_swiglu *)o;
     const struct pair_tiling tiling = pair_tiling_of(o, step);
-    const uint32_t m0 = t % tiling.chunks * ROW_CHUNK, rows = min_u32(ROW_CHUNK, row_count(o, step) - m0);
+    const uint32_t m0 = t % tiling.chunks * TOKEN_CHUNK, rows = min_u32(TOKEN_CHUNK, row_count(o, step) - m0);
     const uint32_t first = t / tiling.chunks * tiling.pairs, last = min_u32(first + tiling.pairs, tiling.half);
 
-    float made[ROW_CHUNK][STREAMS * GROUP] __attribute__((aligned(16)));
+    /* Up to 18 KB, of a thread's stack of 64. */
+    float made[TOKEN_CHUNK][STREAMS * GROUP] __attribute__((aligned(16)));
     for (uint32_t a = first; a < last; a++) {
         const struct op_linear linear = {
             .w = op->w, .bias = op->bias, .k = op->k, .x = op->x + m0 * op->x_stride, .x_stride = op->x_stride,

@@ -174,7 +174,7 @@ void DOTS(linear_w2a8_product)(const struct op_linear *op, const struct span *sp
 }
 
 static void tile(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w2a8_product));
+    product_tile(op, step, t, TOKEN_TILE, DOTS(linear_w2a8_product));
 }
 
 /* kernel: OP_LINEAR_W2A8_G256 linear_w2a8_g256 dots */

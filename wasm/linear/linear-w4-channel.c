@@ -108,7 +108,7 @@ void DOTS(linear_w4a8_channel_product)(const struct op_linear *op, const struct 
 }
 
 static void tile(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w4a8_channel_product));
+    product_tile(op, step, t, TOKEN_TILE, DOTS(linear_w4a8_channel_product));
 }
 
 /* kernel: OP_LINEAR_W4A8_CHANNEL linear_w4a8_channel dots */

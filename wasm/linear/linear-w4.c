@@ -16,14 +16,14 @@
  *
  *   tile  few rows: 4 panels far apart (N is padded to 4 panels, so every tile is whole), read group by group, for up
  *         to TOKEN_TILE rows at a time. The f32 sums of all panels are in a small array, the i32 sums of one block in
- *         registers. Many rows: linear-many.h
+ *         registers. Many rows: linear-blocks.h or linear-many.h
  *
  *   Four panels of more than MAX_IN_REGISTERS rows have more sums than there are registers, so sums are stored after
  *   each block. The stores also stop V8 from keeping what it has loaded. Without a store in between, it loads each of
  *   the 32 splats that all panels share only once, and then moves these splats and the sums to and from the stack
  *   frame. */
 /* forms: quads, pairs, products */
-#include "linear/linear-many.h"
+#include "linear/linear-blocks.h"
 
 INLINE void linear__ref(const struct op_linear *op, uint32_t m, int minimums) {
     const uint32_t G = round_up(op->k, GROUP) / GROUP, bytes = minimums ? 160 : 144;
@@ -118,34 +118,48 @@ INLINE void add_w4m(v128_t (*sums)[2], const struct laid *laid, const struct tok
 ADD_LAID_ROWS(add_w4_rows, add_w4)
 ADD_LAID_ROWS(add_w4m_rows, add_w4m)
 INLINE void lay_w4(struct laid *laid, const uint8_t *block, struct masks masks) {
-    lay_scales(laid->scales, block);
+    unpack_halves(laid->scales, block);
     lay_nibbles(laid->codes, block + 16, masks);
 }
 INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks) {
-    lay_scales(laid->scales, block);
-    lay_scales(laid->minimums, block + 16);
+    unpack_halves(laid->scales, block);
+    unpack_halves(laid->minimums, block + 16);
     lay_nibbles(laid->codes, block + 32, masks);
 }
 
+ADD_TILE(add_tile_w4, NIBBLES)
+ADD_TILE(add_tile_w4m, NIBBLES_M)
+
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, 144, 8};
-    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4, add_w4_rows, write_panel);
+    struct span rest = *span;
+    if (span->m1 - span->m0 >= MANY) {
+        if (LAYS_NIBBLES) return many_rows(op, span, blocks, lay_w4, add_w4_rows, write_panel);
+        if (BLOCK_ROWS > TOKEN_TILE) rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w4);
+    }
+    span = &rest;
     BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4)
 }
 void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, 160, 0};
-    if (LAYS_NIBBLES && span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w4m, add_w4m_rows, write_panel);
+    struct span rest = *span;
+    if (span->m1 - span->m0 >= MANY) {
+        if (LAYS_NIBBLES) return many_rows(op, span, blocks, lay_w4m, add_w4m_rows, write_panel);
+        if (BLOCK_ROWS > TOKEN_TILE) rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w4m);
+    }
+    span = &rest;
     BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4m)
 }
 
+static uint32_t tiles(const struct op *op, const struct step *step) { return tiles_of_rows(op, step, BLOCK_ROWS); }
 static void tile_w4(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w4a8_product));
+    product_tile(op, step, t, BLOCK_ROWS, DOTS(linear_w4a8_product));
 }
 static void tile_w4m(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w4ma8_product));
+    product_tile(op, step, t, BLOCK_ROWS, DOTS(linear_w4ma8_product));
 }
 
 /* kernel: OP_LINEAR_W4A8_G32 linear_w4a8_g32 dense */
-const struct kernel DOTS(linear_w4a8_g32) = {linear_tiles, tile_w4};
+const struct kernel DOTS(linear_w4a8_g32) = {tiles, tile_w4};
 /* kernel: OP_LINEAR_W4MA8_G32 linear_w4ma8_g32 dense */
-const struct kernel DOTS(linear_w4ma8_g32) = {linear_tiles, tile_w4m};
+const struct kernel DOTS(linear_w4ma8_g32) = {tiles, tile_w4m};

@@ -12,9 +12,9 @@
  *   s is half_unit(f16), sx is the row's scale times SCALE_UNIT. Then bias, then the old y.
  *   The -128 is applied once per group: the i32 sums start at -128 * xsum. Products subtract it from the codes.
  *
- *   tile  as in linear-w4.c */
+ *   tile  as in linear-w4.c. A dot takes whole bytes where its second operand is unsigned, and nibbles elsewhere. */
 /* forms: quads, pairs, products */
-#include "linear/linear-many.h"
+#include "linear/linear-blocks.h"
 
 enum { BLOCK = 272 };
 
@@ -53,6 +53,23 @@ INLINE void add_stream_w8(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const 
     }
 }
 
+/* The same where a dot takes whole bytes. */
+INLINE void add_stream_bytes(v128_t (*acc)[TOKEN_TILE][2], const uint32_t p, const uint8_t *block,
+                             const struct group *group, struct masks masks, const int tokens) {
+    (void)masks;
+    v128_t low[TOKEN_TILE], high[TOKEN_TILE];
+    UNROLLED for (int t = 0; t < tokens; t++) low[t] = high[t] = group->start[t];
+    dot_unsigned_bytes(low, high, block + 16, group->qx, tokens);
+    const v128_t scales = load(block), s_low = half_unit_low(scales), s_high = half_unit_high(scales);
+    UNROLLED for (int t = 0; t < tokens; t++) {
+        const v128_t sx = group->sx[t];
+        acc[p][t][0] = add(acc[p][t][0], mul(wasm_f32x4_convert_i32x4(low[t]), mul(s_low, sx)));
+        acc[p][t][1] = add(acc[p][t][1], mul(wasm_f32x4_convert_i32x4(high[t]), mul(s_high, sx)));
+        pin(acc[p][t][0]);
+        pin(acc[p][t][1]);
+    }
+}
+
 INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct token *x, const int tokens) {
     v128_t low[TOKEN_TILE], high[TOKEN_TILE];
     dot_laid_bytes(low, high, laid->codes, x, tokens);
@@ -60,19 +77,29 @@ INLINE void add_w8(v128_t (*sums)[2], const struct laid *laid, const struct toke
 }
 ADD_LAID_ROWS(add_w8_rows, add_w8)
 INLINE void lay_w8(struct laid *laid, const uint8_t *block, struct masks masks) {
-    lay_scales(laid->scales, block);
+    unpack_halves(laid->scales, block);
     lay_bytes(laid->codes, block + 16, masks);
 }
 
+ADD_TILE(add_tile_w8, BYTES)
+
 void DOTS(linear_w8a8_product)(const struct op_linear *op, const struct span *span) {
     const struct block_layout blocks = {0, BLOCK, 128 - BYTE_ZERO};
+    struct span rest = *span;
+    if (BLOCK_ROWS > TOKEN_TILE && has_unsigned_dots()) {
+        if (span->m1 - span->m0 >= MANY) rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w8);
+        span = &rest;
+        BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_BYTES_IN_REGISTERS, add_stream_bytes)
+        return;
+    }
     if (span->m1 - span->m0 >= MANY) return many_rows(op, span, blocks, lay_w8, add_w8_rows, write_panel);
     BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_BYTES_IN_REGISTERS, add_stream_w8)
 }
 
+static uint32_t tiles(const struct op *op, const struct step *step) { return tiles_of_rows(op, step, BLOCK_ROWS); }
 static void tile_w8(const struct op *op, const struct step *step, uint32_t t) {
-    product_tile(op, step, t, DOTS(linear_w8a8_product));
+    product_tile(op, step, t, BLOCK_ROWS, DOTS(linear_w8a8_product));
 }
 
 /* kernel: OP_LINEAR_W8A8_G32 linear_w8a8_g32 dense */
-const struct kernel DOTS(linear_w8a8_g32) = {linear_tiles, tile_w8};
+const struct kernel DOTS(linear_w8a8_g32) = {tiles, tile_w8};

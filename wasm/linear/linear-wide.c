@@ -256,7 +256,7 @@ INLINE void product(const struct op_linear *op, const struct span *span, const s
     void DOTS(name##_product)(const struct op_linear *op, const struct span *span) { product(op, span, &kind); }       \
     static void tile_##kind(const struct op *o, const struct step *step, uint32_t t) {                                 \
         const struct op_linear *op = (const struct op_linear *)o;                                                      \
-        const struct span span = linear_span(op, step, t);                                                             \
+        const struct span span = linear_span(op, step, t, TOKEN_TILE);                                                             \
         product(op, &span, &kind);                                                                                     \
     }                                                                                                                  \
     const struct kernel DOTS(name##_g32) = {linear_tiles, tile_##kind};

@@ -16,23 +16,27 @@
 
 /* Panels of a tile, far apart in memory. N is padded to this many panels, so every tile is whole. */
 enum { STREAMS = 4 };
-/* Rows of one tile: enough to amortise laying out weights, few enough to keep all sums in the first-level cache. From
-   MANY rows, a tile is `width` times as wide, to amortise preparing activations. */
-enum { TOKEN_CHUNK = 32, MANY = 16, WIDTH = 2, MAX_WIDTH = 4 };
+/* Rows of one tile, a multiple of BLOCK_ROWS: enough to amortise laying out weights, few enough to keep all sums in the
+   first-level cache. From MANY rows, a tile is `width` times as wide, to amortise preparing activations. */
+enum { TOKEN_CHUNK = (32 + BLOCK_ROWS - 1) / BLOCK_ROWS * BLOCK_ROWS, MANY = 16, WIDTH = 2, MAX_WIDTH = 4 };
 
 INLINE uint32_t panel_stride(const struct op_linear *op) { return round_up(op->n, STREAMS * PANEL) / PANEL / STREAMS; }
 
-/* The rows of an op, divided into chunks of the same size; the last may be smaller. */
+/* The rows of an op, divided into chunks of the same size, a multiple of `tile` rows; the last may be smaller. */
 struct chunks { uint32_t count, rows, width; };
-INLINE struct chunks chunks_of(const struct op *op, const struct step *step) {
-    const uint32_t rows = row_count(op, step), count = max_u32((rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK, 1);
-    const uint32_t each = round_up((rows + count - 1) / count, TOKEN_TILE);
+INLINE struct chunks chunks_of(const struct op *op, const struct step *step, const uint32_t tile) {
+    const uint32_t most = TOKEN_CHUNK / tile * tile, rows = row_count(op, step);
+    const uint32_t count = max_u32((rows + most - 1) / most, 1);
+    const uint32_t each = round_up((rows + count - 1) / count, tile);
     return (struct chunks){rows == 0 ? 0 : count, each, rows < MANY ? 1 : WIDTH};
 }
 
-static inline uint32_t linear_tiles(const struct op *o, const struct step *step) {
-    const struct chunks chunks = chunks_of(o, step);
+INLINE uint32_t tiles_of_rows(const struct op *o, const struct step *step, const uint32_t tile) {
+    const struct chunks chunks = chunks_of(o, step, tile);
     return chunks.count * ((panel_stride((const struct op_linear *)o) + chunks.width - 1) / chunks.width);
+}
+static inline uint32_t linear_tiles(const struct op *op, const struct step *step) {
+    return tiles_of_rows(op, step, TOKEN_TILE);
 }
 
 /* One number per stream: first, + near, + far, + near + far. */
@@ -44,8 +48,8 @@ INLINE uint32_t nth_of_streams(struct four f, uint32_t p) { return of_stream(f, 
 /* The part of an op that one tile computes: `width` panels of each stream, their panels in y, rows m0..m1. */
 struct span { struct four w, y; uint32_t width, m0, m1; };
 
-INLINE struct span linear_span(const struct op_linear *op, const struct step *step, uint32_t t) {
-    const struct chunks chunks = chunks_of((const struct op *)op, step);
+INLINE struct span linear_span(const struct op_linear *op, const struct step *step, uint32_t t, const uint32_t tile) {
+    const struct chunks chunks = chunks_of((const struct op *)op, step, tile);
     const uint32_t stride = panel_stride(op), first = t / chunks.count * chunks.width;
     const uint32_t m0 = t % chunks.count * chunks.rows, m1 = min_u32(m0 + chunks.rows, row_count((const struct op *)op, step));
     const struct four panels = {first, stride, 2 * stride};
@@ -83,10 +87,11 @@ INLINE struct span side(const struct span *span, uint32_t i) {
 typedef void linear_product(const struct op_linear *op, const struct span *span);
 linear_product DOTS(linear_w8a8_product), DOTS(linear_w4a8_product), DOTS(linear_w4ma8_product);
 
-/* Tile t of an op: the product of its span. */
-INLINE void product_tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
+/* Tile t of an op whose chunks are a multiple of `tile` rows: the product of its span. */
+INLINE void product_tile(const struct op *o, const struct step *step, uint32_t t, const uint32_t tile,
+                         linear_product *product) {
     const struct op_linear *op = (const struct op_linear *)o;
-    const struct span span = linear_span(op, step, t);
+    const struct span span = linear_span(op, step, t, tile);
     product(op, &span);
 }
 

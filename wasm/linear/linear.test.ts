@@ -82,6 +82,8 @@ describe.each(OPS)('%s', (name, encoding) => {
     { n: 288, k: 64, m: 9, bias: true },
     { n: 288, k: 172, m: 19, bias: true, accumulate: true },
     { n: 32, k: 96, m: 130 },
+    { n: 96, k: 1056, m: 35, bias: true },
+    { n: 160, k: 2080, m: 39, accumulate: true },
     { n: 64, k: 96, m: 6, extreme: true },
     { n: 32, k: 4864, m: 17, extreme: true },
   ])('matches its definition bit for bit for $n outputs, $k inputs, $m rows', (c) => {
@@ -101,8 +103,9 @@ describe.each(OPS)('%s', (name, encoding) => {
         machine.run()
         return Array.from({ length: m }, (_, row) => machine.rowBytes(y, row, 'f32'))
       }
-      const all = run(33)
-      for (const m of [1, 2, 3, 4, 5, 7, 9, 15, 16, 17, 18, 19, 32]) expect(run(m)).toEqual(all.slice(0, m))
+      const all = run(36)
+      for (const m of [1, 2, 3, 4, 5, 7, 9, 15, 16, 17, 18, 19, 32, 33, 35])
+        expect(run(m)).toEqual(all.slice(0, m))
     }
   })
 

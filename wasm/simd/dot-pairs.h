@@ -33,6 +33,11 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
+/* Pairs of products of whole bytes would not fit in i16. */
+INLINE void dot_unsigned_bytes(v128_t *low, v128_t *high, const uint8_t *w, const struct activations *x, int tokens) {
+    (void)low, (void)high, (void)w, (void)x, (void)tokens;
+}
+
 /* Codes of two bits, in i16 for a group. dot-quads.h explains the names. */
 enum { CRUMB_SUMS = 2 };
 INLINE int crumb_panels(const int tokens) { return (void)tokens, 1; }

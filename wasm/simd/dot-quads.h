@@ -23,6 +23,15 @@ INLINE void dot_nibbles(v128_t *low, v128_t *high, const uint8_t *w, uint32_t st
     }
 }
 
+/* low[t] += dots with the unsigned bytes of vectors 0, 2, .. 14, high[t] += dots with those of vectors 1, 3, .. 15.
+ * Needs has_unsigned_dots(). */
+INLINE void dot_unsigned_bytes(v128_t *low, v128_t *high, const uint8_t *w, const struct activations *x, int tokens) {
+    UNROLLED for (uint32_t j = 0; j < 8; j++) {
+        const v128_t l = load(w + 32 * j), h = load(w + 32 * j + 16);
+        UNROLLED for (int t = 0; t < tokens; t++) add_quads(&low[t], &high[t], l, h, load_splat(x[t].codes + 4 * j));
+    }
+}
+
 /* Codes of two bits: a vector has rows 0-3 and 4-7 of inputs 4i..4i + 3, then of the next four, from its low
  * bits on. CRUMB_SUMS: sums of a panel and token. crumb_panels(): panels that add_crumbs() processes at once, because
  * one panel of few tokens has too few chains of dots to hide their latency. */

@@ -11,8 +11,9 @@
  *   wide    quads with a signed second operand, in tiles for 32 registers: linear-wide.c. Other kernels then use quads
  *
  * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once for
- * each. In wide kernels the second operand is -127..127. The sum of two products is then an i16: V8's baseline compiler
- * adds two products in i16 on Arm where its optimising compiler uses sdot. */
+ * each. Quads with a second operand of 0..255 are exact only on x64 with AVX-VNNI. In wide kernels the second operand
+ * is -127..127. The sum of two products is then an i16: V8's baseline compiler adds two products in i16 on Arm where its
+ * optimising compiler uses sdot. */
 
 /* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
@@ -26,16 +27,22 @@ INLINE struct masks masks(void) {
     return (struct masks){constant(0x0f0f0f0f), constant(0x03030303), constant(0x30303030)};
 }
 
+/* The quad dot of four 127 with four bytes of 255, or -1. */
+INLINE int32_t dot_of_extremes(void) {
+    const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
+    return wasm_i32x4_extract_lane(sums, 0);
+}
 /* The form for this machine, found by testing its dot. On Arm the second operand is signed. On x64, if the sum of two
  * products of 127 * 255 saturates, the quad dot is made of pair dots; VNNI adds four products at once. */
 INLINE enum dot_form best_dots(void) {
-    const v128_t sums = wasm_i32x4_relaxed_dot_i8x16_i7x16_add(constant(0x7f7f7f7f), constant(0xffffffff), constant(0));
-    switch (wasm_i32x4_extract_lane(sums, 0)) {
+    switch (dot_of_extremes()) {
     case 4 * -127: return BY_WIDE;
     case 2 * INT16_MAX: return BY_PAIRS;
     default: return BY_QUADS;
     }
 }
+/* Whether quads are exact for a second operand of 0..255, as on x64 with AVX-VNNI. */
+INLINE int has_unsigned_dots(void) { return dot_of_extremes() == 4 * 127 * 255; }
 
 /* For many rows: one group of one row with every splat ready, its scale, the start of its sums, and the scale times the
  * sum of its codes. */
@@ -74,16 +81,20 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
 #define WITH_PRODUCTS(name) name
-/* DOTS_16: for kernels without a wide form. They use quads instead. */
+/* DOTS_16: for kernels without a wide form. They use quads instead. BLOCK_ROWS: rows of a tile of linear-blocks.h, which
+ * only the form with more than TOKEN_TILE uses. */
 #if defined(DOT_PAIRS)
+enum { BLOCK_ROWS = TOKEN_TILE };
 #define DOTS_16(name) WITH_PAIRS(name)
 #define DOTS(name) WITH_PAIRS(name)
 #include "simd/dot-pairs.h"
 #elif defined(DOT_WIDE)
+enum { BLOCK_ROWS = TOKEN_TILE };
 #define DOTS_16(name) name
 #define DOTS(name) WITH_WIDE(name)
 #include "simd/dot-quads.h"
 #else
+enum { BLOCK_ROWS = 5 };
 #define DOTS_16(name) name
 #define DOTS(name) name
 #include "simd/dot-quads.h"

@@ -24,6 +24,10 @@ INLINE enum dot_form best_dots(void) {
 
 /* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
+enum { BLOCK_ROWS = TOKEN_TILE };
+
+/* Only relaxed dots have an unsigned operand. */
+INLINE int has_unsigned_dots(void) { return 0; }
 
 INLINE v128_t dot_pairs(v128_t acc, v128_t w, v128_t x) {
     acc = wasm_i32x4_add(acc, wasm_i32x4_dot_i16x8(w, x));
@@ -52,4 +56,7 @@ enum { CRUMB_TILE = 2, ROLLED_CRUMBS = 0 };
 #define HAS_PLANES 0
 INLINE v128_t dot_plane(v128_t codes, v128_t factors, v128_t acc) {
     return (void)codes, (void)factors, acc;
+}
+INLINE void dot_unsigned_bytes(v128_t *low, v128_t *high, const uint8_t *w, const struct activations *x, int tokens) {
+    (void)low, (void)high, (void)w, (void)x, (void)tokens;
 }

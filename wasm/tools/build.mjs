@@ -7,7 +7,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, statSync, unlinkSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { findToolchain } from '../../scripts/toolchain.mjs'
@@ -156,15 +156,16 @@ const build = async () => {
       }
     }
   }
-  const solve = sourcesIn('solve')
-  const solved = join(root, 'build/wasm/solve.o')
-  if (modified(solved) < Math.max(newest(solve), shared)) {
-    const args = ['-c', ...COMPILE, ...MEMORIES.shared.compile, ...solve, '-o', solved]
-    compiles.push(() => tool(emcc, args, 'compiling wasm/solve'))
-  }
+  const solved = sourcesIn('solve').map((source) => {
+    const object = join(root, 'build/wasm', `${basename(source, '.c')}.o`)
+    const args = ['-c', ...COMPILE, ...MEMORIES.shared.compile, source, '-o', object]
+    if (modified(object) < Math.max(modified(source), shared))
+      compiles.push(() => tool(emcc, args, `compiling ${relative(root, source)}`))
+    return object
+  })
   const solver = join(root, 'dist/solve/halfbyte-solve.wasm')
-  const args = [...LINK, ...MEMORIES.shared.link, '--strip-all', solved, '-o', solver]
-  links.push({ path: solver, objects: [solved], args })
+  const args = [...LINK, ...MEMORIES.shared.link, '--strip-all', ...solved, '-o', solver]
+  links.push({ path: solver, objects: solved, args })
   const start = performance.now()
   await inParallel(compiles)
   // The objects of a module may differ even if all are older than it: a deleted source shows only in the

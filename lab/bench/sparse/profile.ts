@@ -1,5 +1,6 @@
 // node lab/bench/sparse/profile.ts DENSE SPARSE... shows where a token's time goes: milliseconds of each kind
-// of op in a decoded token and of the whole step, with the packs in turn.
+// of op in a decoded token and of the whole step, with the packs in turn. On a busy machine, --lowest leaves out most of
+// what other programs take: an op's time is its lowest tenth.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { slotsOf } from '../../../src/core/graph/plan/cost.ts'
@@ -14,11 +15,13 @@ const command = new Command('profile')
   .option('--threads <n>', 'threads', Number, 1)
   .option('--position <n>', 'positions before the token that is timed', Number, 512)
   .option('--samples <n>', 'samples per pack; medians are shown', Number, 40)
+  .option('--lowest', 'lowest tenth of the samples of each op instead of medians', false)
   .parse()
-const { threads, position, samples } = command.opts<{
+const { threads, position, samples, lowest } = command.opts<{
   threads: number
   position: number
   samples: number
+  lowest: boolean
 }>()
 const { signal } = new AbortController()
 const host = nodeHost()
@@ -38,8 +41,8 @@ interface Profiled {
   readonly name: string
   readonly step: RepeatedStep
   readonly kinds: readonly string[]
-  /** Milliseconds by kind, one value per sample. */
-  readonly times: Map<string, number[]>
+  /** Milliseconds of each op, one array per sample. */
+  readonly times: number[][]
   readonly whole: number[]
 }
 
@@ -50,24 +53,33 @@ for (const name of command.args) {
       const timed = await openTimedPlan(prepared, { host, build: 'auto', threads, signal })
       await timed.resize(Math.min(threads, timed.maxThreads))
       const step = timed.repeat({ tokens: 1, logitRows: 1, position })
-      const times = new Map<string, number[]>()
-      return { name, step, kinds: kindsOf(prepared.plan), times, whole: [] }
+      return { name, step, kinds: kindsOf(prepared.plan), times: [], whole: [] }
     }),
   )
 }
 for (let sample = 0; sample < samples; sample++) {
-  for (const { step, kinds, times, whole } of packs) {
+  for (const { step, times, whole } of packs) {
     whole.push(step.steps(1))
-    const own = new Map<string, number>()
-    for (const [at, ms] of step.ops(1).entries()) own.set(kinds[at]!, (own.get(kinds[at]!) ?? 0) + ms)
-    for (const [kind, ms] of own) times.set(kind, [...(times.get(kind) ?? []), ms])
+    times.push([...step.ops(1)])
   }
 }
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
+const tenth = (values: readonly number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 10)]!
+/** Milliseconds of the ops at these places. */
+function timeOf(times: readonly number[][], places: readonly number[]): number {
+  if (lowest) return sum(places.map((at) => tenth(times.map((sample) => sample[at]!))))
+  return median(times.map((sample) => sum(places.map((at) => sample[at]!))))
+}
+/** The places of a kind's ops. */
+const placesOf = ({ kinds }: Profiled, kind: string) => [...kinds.keys()].filter((at) => kinds[at] === kind)
+
 console.log(`${cpus().length} x ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}\n`)
 console.log(`| ms of a token | ${packs.map(({ name }) => name.split('/').at(-1)).join(' | ')} |`)
 console.log(`|---|${packs.map(() => '--:').join('|')}|`)
 const row = (title: string, of: (pack: Profiled) => number) =>
   console.log(`| ${title} | ${packs.map((pack) => of(pack).toFixed(3)).join(' | ')} |`)
-for (const kind of packs[0]!.times.keys()) row(kind, ({ times }) => median(times.get(kind) ?? []))
-row('whole step', ({ whole }) => median(whole))
+for (const kind of new Set(packs[0]!.kinds)) row(kind, (pack) => timeOf(pack.times, placesOf(pack, kind)))
+row('all ops', ({ times, kinds }) => timeOf(times, [...kinds.keys()]))
+row('whole step', ({ whole }) => (lowest ? tenth(whole) : median(whole)))
 process.exit()

@@ -5,6 +5,7 @@
     python3 -m lowbits ... --resume                                  # continues after the last finished block or checkpoint
     python3 -m lowbits ... --resume --steps 900 --write out/folder   # trains the whole model for longer, then writes it
 
+--pattern 2:4 (or sv32@0.5, sb84@0.5) also prunes the matrices of blocks before they are trained, and keeps the zeros.
 Without --epochs, blocks keep GPTQ's codes; --rounded rounds instead. Without --steps, there is no second phase. The matrices of
 blocks have the format --layers, the table --table. runs.jsonl in the work folder has the losses of each finished phase, in the
 form of compress.fewer_bits, whose --table prints them. Nothing is packed: a folder written by --write has the values in f32.
@@ -22,6 +23,7 @@ from compress.folder import open_folder
 from compress.text import windows_of
 from lowbits.blocks import train_blocks
 from lowbits.grid import format_of, is_on_grid
+from lowbits.pattern import pattern_of
 from lowbits.whole import compress_table, confidence, train_whole
 
 #: Options that may differ between a run and its continuation.
@@ -36,6 +38,7 @@ def arguments(given=None):
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text or messages')
     parser.add_argument('--score', type=Path, help='a text for perplexity, not used in training')
     parser.add_argument('--layers', default='w3z_g64', help='the format of the matrices in blocks')
+    parser.add_argument('--pattern', help='prune blocks to N:M, or to strips or blocks like sv32@0.5 (the dropped share)')
     parser.add_argument('--table', default='w4z_g64', help='the format of the embedding')
     parser.add_argument('--rounded', action='store_true', help='round instead of solving by GPTQ; for comparison')
     parser.add_argument('--length', type=int, default=512, help='tokens of a window')
@@ -76,15 +79,21 @@ def claim(args, windows):
     place.write_text(key)
 
 
-def size_of(student):
-    """Bytes of a pack's weights: codes, scales, zero points, and vectors in f32."""
+def bits_of(layer, pattern):
+    """Bits of a matrix: codes that are kept, scales, zero points, and its mask."""
+    values, weights = layer.parametrizations.weight[0], layer.parametrizations.weight.original.numel()
+    bits = weights * values.form.bits_per_weight
+    if values.kept is None:
+        return bits
+    return bits - values.form.bits * (weights - int(values.kept.sum())) + pattern.mask_bits(weights)
+
+
+def size_of(student, pattern):
+    """Bits per weight, and bytes of a pack's weights with vectors in f32."""
     layers = [each for each in student.modules() if is_on_grid(each)]
-    own = [(codes.numel(), values.form.bits_per_weight) for codes, values in
-           ((each.parametrizations.weight.original, each.parametrizations.weight[0]) for each in layers)]
     vectors = sum(p.numel() for name, p in student.named_parameters() if 'parametrizations' not in name)
-    count = sum(weights for weights, _ in own)
-    bits = sum(weights * each for weights, each in own)
-    return bits / count, round(bits / 8) + 4 * vectors
+    bits = sum(bits_of(each, pattern) for each in layers)
+    return bits / sum(each.parametrizations.weight.original.numel() for each in layers), round(bits / 8) + 4 * vectors
 
 
 def score(args, tokenizer, model, runs, name):
@@ -92,7 +101,7 @@ def score(args, tokenizer, model, runs, name):
     if args.score is None or runs.has(name):
         return
     text = text_windows(args.score.read_text(encoding='utf-8'), tokenizer, args.chunks, 256)
-    size = {} if name == 'original' else dict(zip(('bits', 'bytes'), size_of(model)))
+    size = {} if name == 'original' else dict(zip(('bits', 'bytes'), size_of(model, pattern_of(args.pattern))))
     with parametrize.cached():
         runs.add(name=name, tokens=text.shape[1] - text.shape[1] // 2 - 1, losses=losses_of(model, text), **size)
     print(table(runs.lines), flush=True)
@@ -116,6 +125,7 @@ def main(given=None):
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
     layers, form = format_of(args.layers), format_of(args.table)
+    name = ' '.join([args.layers, *([args.pattern] if pattern_of(args.pattern) else []), args.table])
     tokenizer, student = open_folder(args.model)
     windows = windows_of(args.text, tokenizer, args.length - 1, max(args.windows, args.whole_windows))
     claim(args, windows)
@@ -125,11 +135,11 @@ def main(given=None):
     some = windows[:args.windows]
     compress_table(student, teacher, some, form, args)
     train_blocks(student, teacher, some, layers, args)
-    score(args, tokenizer, student, runs, f'{args.layers} {args.table} blocks')
+    score(args, tokenizer, student, runs, f'{name} blocks')
     if args.steps:
         gamma = confidence(teacher, some[:4])
         done = train_whole(student, teacher, windows, gamma, args)
-        score(args, tokenizer, student, runs, f'{args.layers} {args.table} whole {done}')
+        score(args, tokenizer, student, runs, f'{name} whole {done}')
     if args.write:
         write(student, tokenizer, args.write)
         print(args.write)

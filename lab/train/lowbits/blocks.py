@@ -1,7 +1,8 @@
 """Phase 1: trains the codes, scales and zero points of one block after another, from the float block's outputs.
 
 Chen et al. 2024, EfficientQAT, 3.2 (arXiv 2407.11062). A block reads what the compressed blocks before it produce, and learns
-what the float model produces there. It starts from GPTQ's codes on the same inputs.
+what the float model produces there. It starts from GPTQ's codes on the same inputs; with a pattern, from SparseGPT's mask,
+which stays.
 """
 import time
 
@@ -11,6 +12,7 @@ from torch import nn
 from checkpoint import save
 from compress.fewer_bits import factor_of
 from lowbits.grid import is_on_grid, load, parts_of, put_on_grid, solve, state_of
+from lowbits.pattern import pattern_of
 
 #: Windows whose inputs make the Hessians.
 HESSIAN_WINDOWS = 16
@@ -129,11 +131,12 @@ def train_block(layer, stream, wanted, given, args, seed):
 
 
 def compress_block(layer, stream, given, form, args):
-    """Replaces the matrices of a block by GPTQ's codes for a stream, or with args.rounded by the nearest ones."""
+    """Replaces the matrices of a block by GPTQ's codes for a stream, or with args.rounded by the nearest ones. Those of
+    args.pattern are pruned as well."""
     factors = {} if args.rounded else factors_of(layer, stream, given, args.batch)
     for name, each in linears(layer).items():
         factor = torch.eye(each.in_features) if args.rounded else factors[name]
-        put_on_grid(each, solve(each.weight.data, factor, form), form)
+        put_on_grid(each, solve(each.weight.data, factor, form, pattern_of(args.pattern)), form)
 
 
 def load_block(layer, place, form):

@@ -1,10 +1,11 @@
 """From a matrix to codes of 2 to 8 bits with a scale and a zero point per group, as a layer's trainable weight.
 
 A value is scale * (code - zero). Codes are 0 to 2^bits - 1; scales are f16 as in a pack; zero points are multiples of a half
-between 0 and the largest code, so they take bits + 1 bits.
+between 0 and the largest code, so they take bits + 1 bits. A mask may fix weights at zero.
 """
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -36,6 +37,15 @@ class Format:
         return self.bits + (16 + self.bits + 1) / self.group
 
 
+class Solved(NamedTuple):
+    """Codes [outputs, inputs], scales and zero points [outputs, groups]; kept: the mask [outputs, inputs], None if all stay."""
+
+    codes: torch.Tensor
+    scales: torch.Tensor
+    zeros: torch.Tensor
+    kept: torch.Tensor | None
+
+
 def format_of(name):
     """Parses a name like w3z_g64. Raises ValueError for any other name."""
     found = re.fullmatch(r'w([2-8])z_g(\d+)', name)
@@ -52,9 +62,9 @@ def codes_of(values, scale, zero, form):
 def fit(group, weights, form):
     """The scale and zero point [rows] of a group [inputs, rows] with the least squared error.
 
-    weights: the weight of each input's error, [inputs].
+    weights: the weight of each input's error, [inputs, 1], or of each value's, [inputs, rows].
     """
-    low, high, weights = group.amin(0).clamp(max=0), group.amax(0).clamp(min=0), weights[:, None]
+    low, high = group.amin(0).clamp(max=0), group.amax(0).clamp(min=0)
     best, least = None, None
     for below, above in CUTS:
         scale = (high * (1 - above) - low * (1 - below)) / form.top
@@ -70,30 +80,36 @@ def fit(group, weights, form):
     return best
 
 
-def solve(matrix, factor, form):
-    """Codes [outputs, inputs], scales and zero points [outputs, groups] of a matrix [outputs, inputs], by GPTQ.
+def solve(matrix, factor, form, pattern=None):
+    """A matrix [outputs, inputs] on its grid, by GPTQ, and with a pattern also pruned, by SparseGPT in the same pass.
 
-    factor: the upper Cholesky factor of the inverse of the inputs' Hessian; the identity rounds. Raises ValueError if the
-    inputs are not whole groups.
+    factor: the upper Cholesky factor of the inverse of the inputs' Hessian; the identity rounds, and prunes by magnitude.
+    The mask of a group is chosen when its turn comes, from weights that make up for the groups before it. Raises ValueError
+    if the inputs are not whole groups, or the groups not whole units.
     """
     inputs = matrix.shape[1]
     if inputs % form.group:
         raise ValueError(f'a row has {inputs} weights, which is not a multiple of the group, {form.group}; give another group')
     left = matrix.t().contiguous()
     codes, grids = torch.empty_like(left), []
+    kept = None if pattern is None else torch.empty_like(left, dtype=torch.bool)
     for start in range(0, inputs, form.group):
         own = slice(start, start + form.group)
         corner, group = factor[own, own], left[own]
-        scale, zero = fit(group, corner.diagonal().reciprocal().square(), form)
+        weights = corner.diagonal().reciprocal().square()[:, None]
+        keep = torch.ones(len(group), 1)
+        if pattern is not None:
+            keep = kept[own] = pattern.kept(weights * group.square())
+        scale, zero = fit(group * keep, weights * keep, form)
         errors = torch.empty_like(group)
         for j, column in enumerate(group):
             code = codes[start + j] = codes_of(column, scale, zero, form).round_().clamp_(0, form.top)
-            errors[j] = (column - (code - zero) * scale) / corner[j, j]
+            errors[j] = (column - (code - zero) * scale * keep[j]) / corner[j, j]
             group[j + 1:].addr_(corner[j, j + 1:], errors[j], alpha=-1)
         left[start + form.group:] -= factor[own, start + form.group:].t() @ errors
         grids.append((scale, zero))
     scales, zeros = (torch.stack(each, 1) for each in zip(*grids))
-    return codes.t().contiguous(), scales, zeros
+    return Solved(codes.t().contiguous(), scales, zeros, None if kept is None else kept.t().contiguous())
 
 
 class Values(torch.autograd.Function):
@@ -121,11 +137,13 @@ class Codes(nn.Module):
     """The values of a matrix, from its codes before rounding, which are the layer's parameter.
 
     growth: the logarithm of each scale's growth. Both of growth and zero are [rows, groups, 1].
+    kept: the mask of the weights, or None. A dropped weight is zero and gets no gradient.
     """
 
-    def __init__(self, form, scales, zeros):
+    def __init__(self, form, scales, zeros, kept):
         super().__init__()
         self.form = form
+        self.register_buffer('kept', kept)
         self.register_buffer('first', scales[..., None])
         self.growth = nn.Parameter(torch.zeros_like(self.first))
         self.zero = nn.Parameter(zeros[..., None].clone())
@@ -142,17 +160,18 @@ class Codes(nn.Module):
 
     def forward(self, code):
         groups = code.reshape(len(code), -1, self.form.group)
-        return Values.apply(groups, self.scale(), self.zeros(), self.form.top).reshape(code.shape)
+        values = Values.apply(groups, self.scale(), self.zeros(), self.form.top).reshape(code.shape)
+        return values if self.kept is None else values * self.kept
 
 
 def put_on_grid(layer, solved, form):
-    """Replaces a layer's weight by solved codes, scales and zero points. Training starts near the float weight."""
-    codes, scales, zeros = solved
+    """Replaces a layer's weight by a solved one. Training starts near the float weight."""
+    codes, scales, zeros, kept = solved
     wide = [each.repeat_interleave(form.group, 1) for each in (scales, zeros)]
     wanted = codes_of(layer.weight.data, *wide, form)
     # The parameter may be shared with another layer, so it is not overwritten.
     layer.weight = nn.Parameter(torch.minimum(torch.maximum(wanted, codes - EDGE), codes + EDGE))
-    parametrize.register_parametrization(layer, 'weight', Codes(form, scales, zeros), unsafe=True)
+    parametrize.register_parametrization(layer, 'weight', Codes(form, scales, zeros, kept), unsafe=True)
 
 
 def is_on_grid(layer):
@@ -175,5 +194,6 @@ def state_of(layer):
 def load(layer, state, form):
     """Puts a layer on the grid of a saved state."""
     layer.weight = nn.Parameter(state['code'])
-    parametrize.register_parametrization(layer, 'weight', Codes(form, state['first'][..., 0], state['zero'][..., 0]), unsafe=True)
+    codes = Codes(form, state['first'][..., 0], state['zero'][..., 0], state.get('kept'))
+    parametrize.register_parametrization(layer, 'weight', codes, unsafe=True)
     layer.parametrizations.weight[0].growth.data.copy_(state['growth'])

@@ -7,6 +7,7 @@ from unittest import mock
 
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from compress.test_fewer_bits import problem
 from compress.test_folder import WithTexts, write_model
@@ -15,7 +16,7 @@ try:
     import transformers
     from compress.fewer_bits import factor_of
     from compress.folder import open_folder
-    from lowbits import blocks, grid, mix, whole
+    from lowbits import blocks, grid, mix, pattern, whole
     from lowbits.__main__ import main
 except ImportError:
     transformers = None
@@ -61,7 +62,7 @@ class GridTest(unittest.TestCase):
         for name in ('w4z_g64', 'w3z_g32', 'w2z_g64'):
             form, costs = grid.format_of(name), []
             for factor in (torch.eye(128), factor_of(hessian)):
-                codes, scales, zeros = grid.solve(matrix, factor, form)
+                codes, scales, zeros, _ = grid.solve(matrix, factor, form)
                 self.assertTrue(torch.equal(codes, codes.round().clamp(0, form.top)))
                 self.assertTrue(torch.equal(zeros * 2, (zeros * 2).round().clamp(0, 2 * form.top)))
                 self.assertTrue(torch.equal(scales, grid.stored(scales)))
@@ -78,10 +79,49 @@ class GridTest(unittest.TestCase):
         layer, again = nn.Linear(128, 24, bias=False), nn.Linear(128, 24, bias=False)
         layer.weight.data = matrix.clone()
         grid.put_on_grid(layer, solved, form)
-        wide = [each.repeat_interleave(32, 1) for each in solved[1:]]
+        wide = [each.repeat_interleave(32, 1) for each in solved[1:3]]
         self.assertTrue(torch.equal(layer.weight, (solved[0] - wide[1]) * wide[0]))
         grid.load(again, grid.state_of(layer), form)
         self.assertTrue(torch.equal(layer.weight, again.weight))
+
+    def test_patterns(self):
+        """The units with the highest sums of scores stay: of each run of a row with N:M, of all with strips and blocks."""
+        torch.manual_seed(1)
+        scores = torch.rand(32, 64)
+        for name, units in (('2:4', scores), ('1:8', scores), ('sv32@0.5', scores.reshape(32, 2, 32).sum(2)),
+                            ('sb84@0.75', scores.reshape(8, 4, 8, 8).sum((1, 3)))):
+            form = pattern.pattern_of(name)
+            rivals = units.reshape(-1, form.of, 64) if form.of else units.reshape(1, -1, 1)
+            least = rivals.sort(1, descending=True).values[:, round(form.share * rivals.shape[1]) - 1][:, None]
+            expected = (rivals >= least).reshape(units.shape)
+            expected = expected.repeat_interleave(form.width, 0).repeat_interleave(form.height, 1)
+            self.assertTrue(torch.equal(form.kept(scores), expected), name)
+            self.assertEqual(form.mask_bits(scores.numel()), units.numel())
+        for name in ('4:4', '0:4', 'sv32', 'sv32@1.5', 'sv16@0.5'):
+            with self.assertRaisesRegex(ValueError, f'{name} is not a pattern'):
+                pattern.pattern_of(name)
+        with self.assertRaisesRegex(ValueError, '24 outputs x 32 inputs are not whole units of 32 x 1'):
+            pattern.pattern_of('sv32@0.5').kept(scores[:, :24])
+
+    def test_solve_prunes(self):
+        """The mask stays after saving, dropped weights are zero, and SparseGPT's mask loses less than that of magnitude."""
+        matrix, hessian = problem(rows=64, inputs=128, samples=400)
+        form = grid.format_of('w8z_g32')
+        for name in ('2:4', 'sv32@0.5', 'sb84@0.5'):
+            costs, layer = [], nn.Linear(128, 64, bias=False)
+            for factor in (torch.eye(128), factor_of(hessian)):
+                layer.weight = nn.Parameter(matrix.clone())
+                solved = grid.solve(matrix, factor, form, pattern.pattern_of(name))
+                self.assertEqual(int(solved.kept.sum()), matrix.numel() // 2, name)
+                grid.put_on_grid(layer, solved, form)
+                error = layer.weight.detach() - matrix
+                costs.append(float((error @ hessian * error).sum()))
+                self.assertFalse(layer.weight[~solved.kept].any())
+                again = nn.Linear(128, 64, bias=False)
+                grid.load(again, grid.state_of(layer), form)
+                self.assertTrue(torch.equal(again.weight, layer.weight))
+                parametrize.remove_parametrizations(layer, 'weight')
+            self.assertLess(costs[1], costs[0], name)
 
     def test_gradients(self):
         """They are those of straight-through rounding, written with autograd's own operations."""
@@ -162,6 +202,28 @@ class TrainingTest(WithTexts):
             self.run_tool('parts', *options)
         with self.assertRaisesRegex(ValueError, 'parts belongs to other options or another text'):
             self.run_tool('parts', *options, '--resume', '--seed', '2')
+
+    def test_keeps_zeros(self):
+        """Both phases train a pruned model and leave its mask as it was; the row counts kept codes and a bit of mask per unit."""
+        to = self.root / 'pruned'
+        rows = self.run_tool('sparse', '--pattern', 'sv32@0.5', '--epochs', '6', '--steps', '40', '--whole-code-rate', '0.01',
+                             '--whole-scale-rate', '0.01', '--write', str(to))
+        self.require_falling_losses()
+        blocks_, last = 'w2z_g32 sv32@0.5 w3z_g32 blocks', 'w2z_g32 sv32@0.5 w3z_g32 whole 40'
+        self.assertEqual(list(rows), ['original', blocks_, last])
+        _, plain = open_folder(to)
+        count = 0
+        for name, p in plain.named_parameters():
+            if 'layers' in name and p.ndim == 2:
+                strips = p.detach().reshape(len(p) // 32, 32, -1).ne(0).any(1)
+                self.assertLessEqual(int(strips.sum()), strips.numel() // 2, name)
+                count += p.numel()
+        vectors = sum(p.numel() for p in plain.parameters() if p.ndim == 1)
+        bits = count * (2.59375 - 2 / 2 + 1 / 32) + 128 * 64 * 3.625
+        self.assertEqual(rows[last]['bytes'], round(bits / 8) + 4 * vectors)
+        self.assertEqual(rows[last]['bytes'], rows[blocks_]['bytes'])
+        with self.assertRaisesRegex(ValueError, 'sv32 is not a pattern'):
+            self.run_tool('wrong', '--pattern', 'sv32')
 
     def test_rounded(self):
         """Rounding leaves the last block's output further from the float model's than GPTQ does."""

@@ -10,7 +10,7 @@ import { type Pass, runPasses } from '../onnx/passes/pass.ts'
 import { COMPILER_PASSES, NEEDED_PASSES } from '../onnx/passes.ts'
 import { boundGraph, boundProgram, checkDtypes, keyOf, shapesOf } from './bind.ts'
 import { type CompileOptions, LazyMachine, policyFor } from './lazy-machine.ts'
-import type { WeightPolicy } from './lower/policy.ts'
+import type { ProgramWeights } from './lower/policy.ts'
 import type { Program } from './program/program.ts'
 import { type ForeignNode, withWayOut } from './refusal.ts'
 import type { LoadedProgram } from './run/machine.ts'
@@ -41,7 +41,7 @@ export interface RunnableGraph {
 export function programFor(
   graph: Graph,
   shapes: ReadonlyMap<string, readonly number[]>,
-  weights: WeightPolicy = 'f32',
+  weights: ProgramWeights = 'f32',
   leftOut = NOTHING,
   budget = new ProgramBudget(),
 ) {

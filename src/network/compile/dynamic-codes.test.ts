@@ -1,6 +1,6 @@
 // Codes that a network computes at run time. In: graphs in which nodes other than products read the codes,
-// their scale or their zero point. Out: whether outputs match the evaluator's, and whether products read the
-// floats instead.
+// their scale or their zero point. Out: whether outputs match the evaluator's, and, with `weights: 'f32'`,
+// whether products read the floats instead.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../core/base/bytes.ts'
 import { evaluate } from '../onnx/evaluate.ts'
@@ -17,7 +17,11 @@ const CODES = new Int8Array([1, -2, 3, 4, 5, -6])
 type Named = Readonly<Record<'codes' | 'scale' | 'zero', string>>
 
 /** `make` returns the outputs and their types. */
-async function run(make: (g: NodeWriter, from: Named) => readonly (readonly [string, number])[]) {
+async function run(
+  make: (g: NodeWriter, from: Named) => readonly (readonly [string, number])[],
+  weights: 'auto' | 'f32' = 'auto',
+  x = X,
+) {
   const g = new NodeWriter()
   g.node('DynamicQuantizeLinear', ['x'], ['codes', 'scale', 'zero'])
   const outputs = make(g, { codes: 'codes', scale: 'scale', zero: 'zero' }).map(([name, type]) => ({
@@ -27,8 +31,8 @@ async function run(make: (g: NodeWriter, from: Named) => readonly (readonly [str
   const inputs = [{ name: 'x', type: TYPE.f32, dims: [2, 3] }]
   const bytes = modelBytes({ nodes: g.nodes, constants: g.constants, inputs, outputs }, 18)
   const { graph } = await readModel(bufferSource('model.onnx', bytes))
-  const feeds = new Map([['x', X]])
-  const network = await StagedGraph.open(graph, { fuse: true })
+  const feeds = new Map([['x', x]])
+  const network = await StagedGraph.open(graph, { fuse: true, weights })
   const found = await network.run(feeds)
   const foreign = network.foreign.map(({ op }) => op)
   await network.dispose()
@@ -84,26 +88,47 @@ test.each<[string, Parameters<typeof run>[0]]>([
   ],
   ['a sum misses its scale', (g, from) => [[g.cast(product(g, from), 'f32'), TYPE.f32]]],
 ])('if %s, it has the values of the standard', async (_, make) => {
-  const { wanted, found, foreign } = await run(make)
-  for (const [name, { dtype, dims, data }] of wanted)
-    expect(found.get(name), name).toMatchObject<Partial<Tensor>>({ dtype, dims, data })
-  expect(foreign).toContain('DynamicQuantizeLinear')
+  for (const weights of ['auto', 'f32'] as const) {
+    const { wanted, found, foreign } = await run(make, weights)
+    for (const [name, { dtype, dims, data }] of wanted)
+      expect(found.get(name), name).toMatchObject<Partial<Tensor>>({ dtype, dims, data })
+    expect(foreign).toEqual([])
+  }
 })
 
 test('many paths from the scale to one sum are followed once', async () => {
-  const { foreign } = await run((g, from) => {
+  const { wanted, found } = await run((g, from) => {
     let scale = from.scale
     for (let step = 0; step < 60; step++) scale = g.op('Mul', [scale, scale])
     return [[g.op('Mul', [g.cast(product(g, from), 'f32'), scale]), TYPE.f32]]
-  })
-  expect(foreign).toContain('DynamicQuantizeLinear')
+  }, 'f32')
+  const [[name, due]] = [...wanted] as [[string, Tensor]]
+  expect(found.get(name)!.data).toEqual(due.data)
 })
 
-test('a product with its scale is computed with the floats', async () => {
-  const { found, foreign } = await run((g, from) => {
-    const scale = g.op('Mul', [from.scale, g.float(0.5)])
-    return [[g.op('Mul', [g.cast(product(g, from), 'f32'), scale]), TYPE.f32]]
-  })
+const scaledProduct: Parameters<typeof run>[0] = (g, from) => {
+  const scale = g.op('Mul', [from.scale, g.float(0.5)])
+  return [[g.op('Mul', [g.cast(product(g, from), 'f32'), scale]), TYPE.f32]]
+}
+
+test('a product with its scale has rows in 8 bits, whatever the other rows are', async () => {
+  const { found, foreign } = await run(scaledProduct)
+  expect(foreign).toEqual([])
+  const [[name, { data }]] = [...found] as [[string, Tensor]]
+  const rows = [X.data.slice(0, 3), X.data.slice(3)] as Float32Array[]
+  for (const [at, row] of rows.entries()) {
+    // A row twice has the range of the row.
+    const twice = tensorOf('f32', [2, 3], [...row, ...row])
+    const { wanted, found: alone } = await run(scaledProduct, 'auto', twice)
+    for (const column of [0, 1]) {
+      expect(alone.get(name)!.data[column]).toBe(data[2 * at + column])
+      expect(data[2 * at + column]).toBeCloseTo(Number(wanted.get(name)!.data[column]), 5)
+    }
+  }
+})
+
+test('with weights f32, it is computed with the floats', async () => {
+  const { found, foreign } = await run(scaledProduct, 'f32')
   expect(foreign).toEqual([])
   const [[made]] = [[...found.values()]]
   const due = [0, 1, 2, 3].map((at) => {

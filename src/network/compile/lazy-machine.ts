@@ -1,7 +1,7 @@
 // A graph's machine, which is opened when the first program is loaded.
 import type { NetworkLimits } from '../onnx/graph-budget.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
-import type { WeightPolicy } from './lower/policy.ts'
+import type { ProgramWeights, WeightPolicy } from './lower/policy.ts'
 import { type LoadedProgram, Machine, type MachineOptions } from './run/machine.ts'
 import type { LeftOut } from './stages.ts'
 
@@ -17,25 +17,28 @@ export interface CompileOptions extends Pick<MachineOptions, 'fuse' | 'dot' | 'w
 }
 
 /** Operators whose constant codes the engine's kernels can multiply by. */
-const CODED = ['MatMulInteger', 'DequantizeLinear', 'MatMulNBits']
+const CODED = ['DequantizeLinear', 'MatMulNBits']
 
 /** Whether programs with this policy may contain steps for the engine's kernels. */
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
-/** The programs' policy: `f32` if kernels are not needed or not available. `graph`: after its passes. */
+/** The programs' policy, which depends on whether kernels are needed and available. `graph`: after its passes. */
 export const policyFor = (
   graph: Graph,
   { weights = 'auto', loadKernels }: Pick<CompileOptions, 'weights' | 'loadKernels'>,
-): WeightPolicy => (loadKernels !== undefined && needsKernels(graph, weights) ? weights : 'f32')
+): ProgramWeights => {
+  if (weights === 'f32') return weights
+  return loadKernels !== undefined && needsKernels(graph, weights) ? weights : 'codes'
+}
 
 export class LazyMachine {
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly #options: CompileOptions
   #machine: Machine | undefined
 
   /** `weights`: from `policyFor`. */
-  constructor(weights: WeightPolicy, options: CompileOptions) {
+  constructor(weights: ProgramWeights, options: CompileOptions) {
     this.#options = options
     this.weights = weights
   }
@@ -43,7 +46,7 @@ export class LazyMachine {
   /** Throws `internal` if a thread does not start, and `out-of-memory`. */
   async open(): Promise<Machine> {
     const { fuse, dot, loadKernels, workers } = this.#options
-    const needs = this.weights !== 'f32' || workers !== undefined
+    const needs = !['f32', 'codes'].includes(this.weights) || workers !== undefined
     this.#machine ??= await Machine.open({
       fuse,
       dot,

@@ -76,25 +76,6 @@ const CASES: Readonly<Record<string, (random: Random, k: number, n: number) => C
       bias,
     }
   },
-  'auto MatMulInteger': (random, k, n) => {
-    const codes = Float64Array.from({ length: k * n }, () => random.below(200))
-    const zeros = Float64Array.from({ length: n }, () => 100 + random.below(20))
-    return {
-      nodes: [
-        node('DynamicQuantizeLinear', ['x'], ['codes', 'scale', 'zero']),
-        node('MatMulInteger', ['codes', 'w', 'zero', 'zeros'], ['sums']),
-        node('Cast', ['sums'], ['floats'], { to: 1 }),
-        node('Mul', ['scale', 'size'], ['sizes']),
-        node('Mul', ['floats', 'sizes'], ['y']),
-      ],
-      constants: {
-        w: tensorOf('u8', [k, n], codes),
-        zeros: tensorOf('u8', [n], zeros),
-        size: tensorOf('f32', [1], [0.01]),
-      },
-      weights: codes.map((code, at) => 0.01 * (code - zeros[at % n]!)),
-    }
-  },
   'auto DequantizeLinear': (random, k, n) => {
     const codes = Float64Array.from({ length: k * n }, () => random.below(255) - 127)
     const scales = floats(random, n, 0.02)

@@ -142,7 +142,7 @@ export const OPERATOR_TABLE = {
   Pad: { evaluate: 'control', lower: 'loops' },
   Pow: { evaluate: 'control', raise: 'norms', lower: 'body' },
   QLinearConv: { lower: 'loops' },
-  QLinearMatMul: { lower: 'script' },
+  QLinearMatMul: { lower: 'loops' },
   QuantizeLinear: { evaluate: 'weights', raise: 'codes', lower: 'loops' },
   RMSNormalization: { raise: 'norms', lower: 'loops' },
   RNN: { lower: 'script' },

@@ -3,6 +3,7 @@ import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
 import { floatBiases } from './passes/code-biases.ts'
 import { decodeLayers } from './passes/code-layers.ts'
+import { replaceCodeOperators } from './passes/code-operators.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
@@ -14,6 +15,7 @@ import { unrollLoops } from './passes/unroll.ts'
 /** The passes without which sizes stay unknown. */
 export const NEEDED_PASSES: readonly Pass[] = [
   decodeLayers,
+  replaceCodeOperators,
   floatBiases,
   foldConstants,
   takeBranches,
@@ -43,6 +45,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   shareCommon,
   removeDead,
   decodeLayers,
+  replaceCodeOperators,
   floatBiases,
   foldConstants,
   takeBranches,

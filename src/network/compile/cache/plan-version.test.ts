@@ -1,8 +1,9 @@
-// The version of cached plans. In: random graphs and an encoder. Out: a failure if their plans or functions
+// The version of cached plans. In: random graphs, networks of codes and an encoder. Out: a failure if their plans or functions
 // differ from those of PLAN_VERSION, because pages would then run plans of earlier code.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../../lab/bench/graphs/bert.ts'
+import { Random } from '../../../../test/helpers/random.ts'
 import { bufferSource, joinBytes } from '../../../core/base/bytes.ts'
 import { sha256 } from '../../../core/base/sha256.ts'
 import { encoderInputs } from '../../api/testing/encoder-inputs.ts'
@@ -11,16 +12,18 @@ import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { readModel } from '../../onnx/read-model.ts'
 import { StagedGraph } from '../staged/staged-graph.ts'
 import { randomGraph } from '../testing/random-graph.ts'
+import { randomDynamicNetwork, randomRows } from '../testing/random-sums.ts'
 import { PLAN_VERSION, PlanCache, type PlanStore } from './plan-cache.ts'
 
 /** After a change of plans or functions, raise the number in PLAN_VERSION and copy the hash found here. */
 const EXPECTED = {
-  version: '0.1.0-1',
-  hash: '51259cadc379d977a6b9e0471708a5353a3df280feed872a334431dd1ba52732',
+  version: '0.1.0-4',
+  hash: '46d014b6ad8931ea392d26ecd67f28dcb3f181da93a4b6b0e9a86119c8a95115',
 }
 
 const SHAPE = { layers: 1, hidden: 32, heads: 2, intermediate: 48, vocabulary: 20, positions: 8 }
 const GRAPHS = 100
+const CODED_GRAPHS = 10
 
 test('plans and functions are those of PLAN_VERSION', async () => {
   const entries: Uint8Array[] = []
@@ -33,7 +36,7 @@ test('plans and functions are those of PLAN_VERSION', async () => {
   const run = async (graph: Graph, feeds: ReadonlyMap<string, Tensor>): Promise<void> => {
     for (const fuse of [true, false]) {
       const plans = new PlanCache(store, { paths: new Map(), find: async () => undefined }, '')
-      const staged = await StagedGraph.open(graph, { fuse, plans })
+      const staged = await StagedGraph.open(graph, { fuse, dot: 'pairs', plans })
       await staged.run(feeds)
       await staged.dispose()
     }
@@ -43,6 +46,12 @@ test('plans and functions are those of PLAN_VERSION', async () => {
   for (let index = 0; index < GRAPHS; index++) {
     const { graph, feeds } = randomGraph(11, index)
     await run(graph, feeds)
+  }
+  for (let index = 0; index < CODED_GRAPHS; index++) {
+    const convolutions = randomDynamicNetwork(new Random(12, index))
+    await run(convolutions.graph, convolutions.feeds)
+    const rows = randomRows(new Random(12, index))
+    await run(rows.graph, rows.feeds)
   }
   expect({ version: PLAN_VERSION, hash: await sha256(joinBytes(entries)) }).toEqual(EXPECTED)
 })

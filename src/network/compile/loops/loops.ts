@@ -43,7 +43,15 @@ export interface GivenConstant {
    * combined with a view, packing or codes in blocks.
    */
   readonly isTiled?: boolean | undefined
+  /**
+   * Set for the sums of 8-bit codes, [count]: of each filter, or of each column of a matrix. Every u8 code
+   * counts 128 less. Cannot be combined with the other options.
+   */
+  readonly summed?: CodedForm | undefined
 }
+
+/** How a constant holds 8-bit codes: `filters` [count, channels of a group, ...taps], or a `matrix` [k, n]. */
+export type CodedForm = 'filters' | 'matrix'
 
 /**
  * `words`: four bytes per element, the first byte lowest. `nibbles`: one 4-bit code per element, a byte's
@@ -147,10 +155,11 @@ export interface ProductLoop extends LoopBase {
 }
 
 /**
- * Constant filters as codes, [count, channels of a group, ...taps], and what their sums begin with. The zero
- * point is 0 of i8 codes, and 128 of u8 ones.
+ * Constant filters, or a matrix, as codes, and what their sums begin with. The zero point is 0 of i8 codes,
+ * and 128 of u8 ones.
  */
 export interface CodeMatrix {
+  readonly form: CodedForm
   /** The zero point of A's codes, as they are stored. */
   readonly zero: number
   /**
@@ -159,9 +168,9 @@ export interface CodeMatrix {
    */
   readonly bias?: { readonly constant: string; readonly scale: readonly number[] } | undefined
   readonly group: number
-  /** The summed axes in the order of A: 0 is the channels. */
+  /** The summed axes in the order of A: 0 is the channels, or k. */
   readonly order: readonly number[]
-  /** How many channels A has in a group. Those beyond the filters' own count nothing. */
+  /** How many channels A has in a group, or how many numbers in a row. Those beyond the filters' own count nothing. */
   readonly channels: number
 }
 

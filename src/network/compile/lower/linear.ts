@@ -16,7 +16,7 @@ import {
 import { sliced } from '../loops/view.ts'
 import { copy } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
-import type { WeightPolicy } from './policy.ts'
+import type { ProgramWeights } from './policy.ts'
 
 /** Numbers that share a scale; kernels only process whole groups. */
 const GROUP = 32
@@ -24,8 +24,8 @@ const GROUP = 32
 const MIN_ELEMENTS = 4096
 
 /** The encoding of a matrix [k, n]; undefined if it is multiplied in f32. */
-export function encodingOf({ value, view }: Ref, policy: WeightPolicy): MatrixEncoding | undefined {
-  if (policy === 'f32' || !isConstant(value)) return undefined
+export function encodingOf({ value, view }: Ref, policy: ProgramWeights): MatrixEncoding | undefined {
+  if (policy === 'f32' || policy === 'codes' || !isConstant(value)) return undefined
   // Kernels read codes in the order of the file.
   const codes = value.given.view === undefined ? value.given.codes : undefined
   if (view.dims.length !== 2 || view.dims[0]! % GROUP !== 0 || countOf(view.dims) < MIN_ELEMENTS)

@@ -11,8 +11,10 @@ import { isChecked } from '../loops/tree.ts'
 import { ATTENTION_HANDLERS } from './attention/attention.ts'
 import { GROUP_HANDLERS } from './attention/group-attention.ts'
 import { ROTARY_HANDLERS } from './attention/rotary.ts'
-import { CODE_HANDLERS } from './codes.ts'
-import { CONV_HANDLERS } from './convolutions/conv.ts'
+import { BLOCK_HANDLERS } from './codes/blocks.ts'
+import { CODE_PRODUCT_HANDLERS } from './codes/code-products.ts'
+import { CONV_HANDLERS } from './codes/conv.ts'
+import { QUANTIZE_HANDLERS } from './codes/quantize.ts'
 import { TRANSPOSED_HANDLERS } from './convolutions/transposed-windows.ts'
 import { EINSUM_HANDLERS } from './einsum.ts'
 import { elementwise } from './elementwise.ts'
@@ -118,7 +120,9 @@ const LOOPS: Readonly<Record<LoopOperator, Handler>> = {
   ...SCATTER_HANDLERS,
   ...CONV_HANDLERS,
   ...TRANSPOSED_HANDLERS,
-  ...CODE_HANDLERS,
+  ...BLOCK_HANDLERS,
+  ...CODE_PRODUCT_HANDLERS,
+  ...QUANTIZE_HANDLERS,
 }
 
 /** Undefined for operators that loops do not implement. */

@@ -7,5 +7,8 @@
 export type WeightPolicy = (typeof NETWORK_WEIGHTS)[number]
 export const NETWORK_WEIGHTS = ['auto', 'f32', 'w8', 'w4'] as const
 
+/** The policy of a program. `codes`: like `auto`, but without the engine's kernels. */
+export type ProgramWeights = WeightPolicy | 'codes'
+
 /** What runs the nodes that are not compiled. */
 export const NETWORK_FALLBACKS = ['ort'] as const

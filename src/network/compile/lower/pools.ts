@@ -4,66 +4,16 @@ import { axisOf } from '../../onnx/ir/broadcast.ts'
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, stringOf, unclaimed, unfit, wants } from '../../onnx/ir/operator.ts'
 import { countedTaps, type PoolAxis, poolOf } from '../../onnx/operators/images/pool.ts'
-import { dimsOf, type Reduction, type Ref } from '../loops/loops.ts'
+import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, apply, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { inverseOf, orderOf, sliced, spread, transposed } from '../loops/view.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { joined, padded } from './lowering/layouts.ts'
 import { map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
-import { reduce } from './lowering/sums.ts'
+import { along, type Combined } from './lowering/taps.ts'
 
-/** Maximum number of views that one loop reads, because more would not fit into registers. */
-const MAX_TAPS = 8
-
-/**
- * Windows with at least this many taps are reduced as rows: a loop for every few taps would make a long
- * program.
- */
-const LONG_WINDOW = 64
-
-type Combine = (a: Tree, b: Tree) => Tree
-
-/** How a pool combines taps. */
-interface Combined {
-  readonly combine: Combine
-  readonly how: Reduction
-  /** The value of the padding: it never wins a maximum and adds nothing to a sum. */
-  readonly fill: number
-}
-/** The taps of a window along one axis, combined. */
-function along(
-  lowering: Lowering,
-  node: Node,
-  x: Ref,
-  { axis, window, places, by }: { axis: number; window: PoolAxis; places: number; by: Combined },
-): Ref {
-  const { kernel, stride, dilation } = window
-  if (kernel >= LONG_WINDOW) {
-    const { offset, dims, strides } = x.view
-    const step = strides[axis]!
-    const view = {
-      offset,
-      dims: [...dims.with(axis, places), kernel],
-      strides: [...strides.with(axis, stride * step), dilation * step],
-    }
-    return reduce(lowering, node, { ...x, view }, [dims.length], by.how)
-  }
-  const taps = Array.from(
-    { length: kernel },
-    (_, tap): Ref => ({ ...x, view: sliced(x.view, axis, tap * dilation, places, stride) }),
-  )
-  let made: Ref | undefined
-  while (taps.length > 0) {
-    const some = taps.splice(0, made === undefined ? MAX_TAPS : MAX_TAPS - 1)
-    if (made !== undefined) some.unshift(made)
-    const [first, ...rest] = some.map((_, index): Tree => arg(index))
-    made = rest.length === 0 ? some[0]! : map(lowering, node, some, rest.reduce(by.combine, first!))
-  }
-  return made!
-}
-
-function pooled(lowering: Lowering, node: Node, by: Combined) {
+function pooled(lowering: Lowering, node: Node, by: Pooling) {
   const x = lowering.values.ref(node, node.inputs[0]!)
   const { axes, places } = poolOf(node, dimsOf(x).slice(2)) as {
     axes: readonly PoolAxis[]
@@ -82,8 +32,14 @@ function pooled(lowering: Lowering, node: Node, by: Combined) {
   return { made: { ...made, view: transposed(made.view, inverseOf(order)) }, axes, places }
 }
 
-const LARGEST: Combined = { combine: (a, b) => apply('max', a, b), how: 'max', fill: -Infinity }
-const SUM: Combined = { combine: add, how: 'sum', fill: 0 }
+/** How a pool combines taps, and the value of its padding. */
+interface Pooling extends Combined {
+  /** It never wins a maximum and adds nothing to a sum. */
+  readonly fill: number
+}
+
+const LARGEST: Pooling = { combine: (a, b) => apply('max', a, b), how: 'max', fill: -Infinity }
+const SUM: Pooling = { combine: add, how: 'sum', fill: 0 }
 
 const maxPool: Handler = (lowering, node) => {
   if (wants(node, 1)) throw unclaimed(node, 'the positions of maxima are not compiled')

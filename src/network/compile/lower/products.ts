@@ -5,6 +5,7 @@ import { countOf } from '../../onnx/ir/tensor.ts'
 import { dimsOf, type Ref } from '../loops/loops.ts'
 import { add, arg, mul, number, type Tree } from '../loops/tree.ts'
 import { reshaped, spread, transposed, type View } from '../loops/view.ts'
+import { multiplyCodes } from './codes/code-layers.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { encodingOf, linear } from './linear.ts'
 import { reshape } from './lowering/layouts.ts'
@@ -20,6 +21,7 @@ const padded = ({ offset, dims, strides }: View, front: boolean): View =>
 
 /** [..., m, k] times [..., k, n]. A vector is a row on the left and a column on the right. */
 const matMul: Handler = (lowering, node) => {
+  if (multiplyCodes(lowering, node)) return
   const [left, right] = node.inputs.map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32' || right.value.kind !== 'f32')
     throw unclaimed(node, 'integer products are not compiled')
@@ -107,6 +109,7 @@ function asRows(a: Ref, b: Ref, at: Ref): { a: Ref; b: Ref; at: Ref } | undefine
 
 /** alpha A B + beta C. */
 const gemm: Handler = (lowering, node) => {
+  if (multiplyCodes(lowering, node)) return
   const [left, right] = node.inputs.slice(0, 2).map((name) => lowering.values.ref(node, name)) as [Ref, Ref]
   if (left.value.kind !== 'f32') throw unclaimed(node, 'integer products are not compiled')
   const transposedIf = (ref: Ref, is: boolean): Ref =>

@@ -10,7 +10,7 @@ import { wordsOf } from '../loops/held.ts'
 import type { CodeMatrix, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/loops.ts'
 import type { Kind } from '../loops/tree.ts'
 import { isWhole, whole } from '../loops/view.ts'
-import { codePanels, dotFor } from './code-panels.ts'
+import { codePanels, dotFor, summedCodes } from './code-panels.ts'
 import { packed } from './coded.ts'
 import { checkHeld, constantTensor, type WithConstants } from './constant-tensor.ts'
 import { FloatWriter } from './float-writer.ts'
@@ -69,13 +69,13 @@ export class Constants {
 
   loadPlain(graph: WithConstants, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', async (given) => {
-      const { constant, packing } = given
+      const { constant } = given
       if (value.kind === 'f32')
         return await this.#placed(4 * countOf(value.dims), (address) =>
           this.#floats.write(address, graph, { ...value, given }, signal),
         )
       const stored = await constantTensor(constant, graph.constants.get(constant)!, signal)
-      const { data, dtype } = packing === undefined ? inOrder(stored, given) : packed(stored, packing)
+      const { data, dtype } = integersOf(stored, given)
       checkHeld(`the constant ${constant}`, dtype, data)
       return await this.#placed(4 * data.length, async (address) =>
         fill(this.#memory.buffer(), address, value.kind, data),
@@ -202,15 +202,17 @@ const formOf = ({ matrix, codes }: Pick<ProductCall, 'matrix' | 'codes'>): strin
 
 function givenOf({ given }: Value, form: string) {
   const own = given as GivenConstant
-  const { codes, view, packing, isTiled } = own
+  const { codes, view, packing, isTiled, summed } = own
   return {
     given: own,
-    key: [form, codes, view, packing, isTiled].map((part) => JSON.stringify(part)).join(' '),
+    key: [form, codes, view, packing, isTiled, summed].map((part) => JSON.stringify(part)).join(' '),
   }
 }
 
-/** A tensor of integers in the order in which its value reads it. */
-function inOrder(tensor: Tensor, { view }: GivenConstant): Tensor {
+/** The integers that a value reads, in its order. */
+function integersOf(tensor: Tensor, { view, packing, summed }: GivenConstant): Tensor {
+  if (packing !== undefined) return packed(tensor, packing)
+  if (summed !== undefined) return summedCodes(tensor, summed)
   if (view === undefined) return tensor
   const { offset, dims, strides } = view
   const places = walk(dims, strides, offset)

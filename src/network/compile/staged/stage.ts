@@ -5,7 +5,7 @@ import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { boundProgram } from '../bind.ts'
 import { refusalOf } from '../lower/lower.ts'
-import type { WeightPolicy } from '../lower/policy.ts'
+import type { ProgramWeights } from '../lower/policy.ts'
 import type { Program, RunnableProgram } from '../program/program.ts'
 import { type ForeignNode, type Runtime, refusedIn, withWayOut } from '../refusal.ts'
 import { NOTHING } from '../stages.ts'
@@ -13,7 +13,7 @@ import { isScripted } from './script-parts.ts'
 import { decidingInputs, namesOfSizes, type Part, type Place, restOf, splitGraph } from './split.ts'
 
 export interface StageOptions {
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly budget: ProgramBudget
   /** Which nodes onnxruntime-web runs: those that are not compiled, or none. */
   readonly fallback: 'ort' | undefined

@@ -16,7 +16,7 @@ import { ConstantPool } from '../cache/constant-pool.ts'
 import type { PlanCache } from '../cache/plan-cache.ts'
 import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
 import { type CompileOptions, LazyMachine, policyFor } from '../lazy-machine.ts'
-import type { WeightPolicy } from '../lower/policy.ts'
+import type { ProgramWeights } from '../lower/policy.ts'
 import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constant-tensor.ts'
 import type { Functions, LoadedProgram } from '../run/machine.ts'
@@ -43,7 +43,7 @@ export interface GraphFacts {
   readonly parameters: number
   /** Inputs whose values decide which nodes run: a program is compiled for each of their values. */
   readonly deciding: readonly string[]
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
 }
 
 interface StagedOptions extends CompileOptions {

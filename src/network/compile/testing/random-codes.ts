@@ -6,23 +6,23 @@ import { countOf, type DType, type Tensor, tensorOf } from '../../onnx/ir/tensor
 import { roundEven } from '../../onnx/operators/unary.ts'
 import { int, ints, namedNode } from './graph-maker.ts'
 
-const node = (
+export const node = (
   op: string,
   inputs: readonly string[],
   output: string,
   attributes: Readonly<Record<string, Attribute>> = {},
 ): Node => namedNode(op, inputs, output, new Map(Object.entries(attributes)))
 
-const scalar = (dtype: DType, value: number) => tensorOf(dtype, [], [value])
+export const scalar = (dtype: DType, value: number) => tensorOf(dtype, [], [value])
 
 /** Codes, of which every fourth is at an end of its range. */
-function codes(random: Random, dtype: 'u8' | 'i8', dims: readonly number[]): Tensor {
+export function codes(random: Random, dtype: 'u8' | 'i8', dims: readonly number[]): Tensor {
   const low = dtype === 'i8' ? -128 : 0
   const one = () => (random.chance(0.25) ? low + 255 * random.below(2) : low + random.below(256))
   return tensorOf(dtype, dims, Array.from({ length: countOf(dims) }, one))
 }
 
-interface Shape {
+export interface Shape {
   readonly batch: number
   readonly group: number
   /** Channels and filters of a group. */
@@ -35,7 +35,7 @@ interface Shape {
   readonly pads: readonly number[]
 }
 
-function randomShape(random: Random): Shape {
+export function randomShape(random: Random): Shape {
   const rank = random.pick([1, 2, 2, 2, 3])
   const each = <T>(values: readonly T[]) => Array.from({ length: rank }, () => random.pick(values))
   const kernel = each([1, 1, 2, 3])
@@ -55,7 +55,7 @@ function randomShape(random: Random): Shape {
   }
 }
 
-const attributesOf = ({ group, strides, dilations, pads }: Shape) => ({
+export const attributesOf = ({ group, strides, dilations, pads }: Shape) => ({
   group: int(group),
   strides: ints(strides),
   dilations: ints(dilations),

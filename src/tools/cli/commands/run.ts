@@ -64,7 +64,7 @@ async function run(
     if (input.length === 0) throw noInputs(network)
     const inputs: [string, NetworkTensor][] = []
     for (const { name, file } of input) inputs.push([name, await readTensor(file)])
-    if (output !== undefined) await makeFolder(join(output, 'any.npy'))
+    if (output !== undefined) await makeFolder(output, output)
     const made = Object.entries(await network.run(Object.fromEntries(inputs), { signal }))
     for (const [name, tensor] of made)
       if (output !== undefined)

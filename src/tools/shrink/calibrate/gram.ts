@@ -1,7 +1,7 @@
 // Computes Gram matrices y^T x of input rows with the engine's own float product.
 //
-// 256 rows of x act as a linear layer's weight with one output per input: [k][256]. An embedding supplies the
-// rows of y as the linear's input. Products over 256 rows are f32; the caller sums them in f64.
+// Up to 512 rows of x act as a linear layer's weight with one output per input: [k][512]. An embedding supplies
+// the rows of y as the linear's input. Products over these rows are f32; they are summed in f64.
 //
 // x^T x is symmetric, so columns past the diagonal are skipped. For that there are linears of a few widths,
 // which use the first outputs of the same weight.
@@ -60,19 +60,22 @@ export async function* matrixSlabs(
   }
 }
 
-/** Rows whose products are summed as f32. */
-const BATCH = 256
+/** Maximum rows whose products are summed as f32. */
+const BATCH_ROWS = 512
 /** Inputs whose products with all others are computed in one step. */
 const STEP_INPUTS = 256
 /** Widths of x^T x. More widths compute less of the upper triangle. */
 const WIDTHS = 8
 
-/** Bytes of linear memory for the machines of widths up to `k`, one of each kind. */
-export function gramBytes(k: number): number {
+const batchOf = (window: number): number => Math.min(BATCH_ROWS, window)
+
+/** Bytes of linear memory for the machines of widths up to `k`, one of each kind, for windows of this length. */
+export function gramBytes(k: number, window: number): number {
   if (k === 0) return 0
-  const totals = widthsOf(k, true).map((width) => planTotals(gramPlan(k, width)))
+  const batch = batchOf(window)
+  const totals = widthsOf(k, true).map((width) => planTotals(gramPlan(k, width, batch)))
   const arenas = totals.reduce((sum, { arenaBytes }) => sum + arenaBytes + (1 << 16), 0)
-  const { weightBytes, arenaBytes } = planTotals(gramPlan(k, k))
+  const { weightBytes, arenaBytes } = planTotals(gramPlan(k, k, batch))
   return 3 * (weightBytes + arenaBytes + (1 << 20)) + weightBytes + arenas
 }
 
@@ -81,10 +84,10 @@ const widthsOf = (k: number, isSymmetric: boolean): number[] =>
     ? [...new Set(Array.from({ length: WIDTHS }, (_, i) => Math.min(k, roundUp((k * (i + 1)) / WIDTHS, 8))))]
     : [k]
 
-function gramPlan(n: number, width: number): Plan {
+function gramPlan(n: number, width: number, batch: number): Plan {
   const b = graphBuilder()
-  const rows = b.embed('rows', matrix(BATCH, { y: n }))
-  const products = b.linear('gram', rows, matrix(BATCH, { x: width }))
+  const rows = b.embed('rows', matrix(batch, { y: n }))
+  const products = b.linear('gram', rows, matrix(batch, { x: width }))
   return compile(b.finish(products), {
     tokens: Math.min(STEP_INPUTS, n),
     logitRows: 1,
@@ -105,32 +108,46 @@ interface Columns {
   readonly written: WrittenPlan
 }
 
+interface GramShape {
+  /** Width of y. */
+  readonly n: number
+  /** Width of x. */
+  readonly k: number
+  /** Whether y is x. */
+  readonly isSymmetric: boolean
+  /** Rows that are usually added together. */
+  readonly window: number
+}
+
 export class GramMachine {
   readonly #n: number
   readonly #k: number
+  readonly #batch: number
   readonly #arena: Arena
   readonly #pool: Pool
   /** Narrowest first. */
   readonly #columns: readonly Columns[]
-  /** Addresses of y and x. */
+  /** y and x; one table if they are the same. */
   readonly #tables: readonly [Table, Table]
   readonly #step: StepBuffer
   readonly #state: SequenceState
 
-  /** `n` and `k`: widths of y and x. `isSymmetric`: whether they are the same. */
-  constructor(arena: Arena, pool: Pool, n: number, k: number, isSymmetric: boolean) {
+  constructor(arena: Arena, pool: Pool, { n, k, isSymmetric, window }: GramShape) {
     this.#n = n
     this.#k = k
+    this.#batch = batchOf(window)
     this.#arena = arena
     this.#pool = pool
-    const plans = widthsOf(k, isSymmetric).map((width) => ({ width, plan: gramPlan(n, width) }))
+    const plans = widthsOf(k, isSymmetric).map((width) => ({ width, plan: gramPlan(n, width, this.#batch) }))
     const { plan } = plans.at(-1) as { plan: Plan }
-    const tables = plan.slots.map(({ bytes }) => ({
-      at: arena.allocate(bytes, 'the calibration inputs'),
-      bytes,
-    }))
-    this.#tables = tables as [Table, Table]
-    const places = tables.map(({ at }) => at)
+    const tables = plan.slots.slice(isSymmetric ? 1 : 0).map(({ bytes }): Table => {
+      const at = arena.allocate(bytes, 'the calibration inputs')
+      arena.f32.fill(0, at / 4, (at + bytes) / 4)
+      return { at, bytes }
+    })
+    const [first, last = first] = tables as [Table, Table?]
+    this.#tables = [first, last]
+    const places = this.#tables.map(({ at }) => at)
     this.#columns = plans.map((own) => ({ ...own, written: writePlan(arena, own.plan, places) }))
     const capacity = { tokens: plan.tokens, logitRows: 1, sequences: 1 }
     this.#step = new StepBuffer(arena, capacity, 0, [])
@@ -139,48 +156,43 @@ export class GramMachine {
   }
 
   /**
-   * Passes the rows of y^T x to `take`, in blocks [rows][width]; y is [rows][n], x is [rows][k]. If both are
-   * the same, a block has at least the columns up to the diagonal; otherwise it has all. Throws `internal`
-   * if the pool died.
+   * Adds y^T x to `sums`, [n][k]; y is [rows][n], x is [rows][k]. If both are the same, only columns up to the
+   * diagonal are correct. Throws `internal` if the pool died.
    */
-  multiply(
-    y: Float32Array,
-    x: Float32Array,
-    take: (block: Float32Array, first: number, width: number) => void,
-  ): void {
+  add(y: Float32Array, x: Float32Array, sums: Float64Array): void {
     const n = this.#n
     const k = this.#k
+    const batch = this.#batch
     const tokens = Math.min(STEP_INPUTS, n)
-    for (let from = 0; from < x.length / k; from += BATCH) {
-      this.#lay(0, n, y.subarray(from * n, (from + BATCH) * n))
-      this.#lay(1, k, x.subarray(from * k, (from + BATCH) * k))
+    const [own, other] = this.#tables
+    for (let from = 0; from < x.length / k; from += batch) {
+      this.#lay(other, k, x.subarray(from * k, (from + batch) * k))
+      if (own !== other) this.#lay(own, n, y.subarray(from * n, (from + batch) * n))
       for (let first = 0; first < n; first += tokens) {
         const end = Math.min(first + tokens, n)
         const narrow = this.#columns.length > 1 && this.#columns.find(({ width }) => width >= end)
-        this.#products(narrow || (this.#columns.at(-1) as Columns), first, end, take)
+        this.#products(narrow || (this.#columns.at(-1) as Columns), first, end, sums)
       }
     }
   }
 
+  // hot
   /** Panels of 8 columns: [panel][row][8]. Missing rows are zero. */
-  #lay(table: 0 | 1, width: number, rows: Float32Array): void {
+  #lay({ at, bytes }: Table, width: number, rows: Float32Array): void {
     const { f32 } = this.#arena
-    const at = this.#tables[table].at / 4
-    f32.fill(0, at, at + this.#tables[table].bytes / 4)
-    for (let row = 0; row < rows.length / width; row++) {
-      for (let i = 0; i < width; i += PANEL_ROWS) {
-        const to = at + (i / PANEL_ROWS) * BATCH * PANEL_ROWS + row * PANEL_ROWS
-        f32.set(rows.subarray(row * width + i, row * width + Math.min(i + PANEL_ROWS, width)), to)
+    const batch = this.#batch
+    if (rows.length < batch * width) f32.fill(0, at / 4, (at + bytes) / 4)
+    for (let first = 0; first < width; first += PANEL_ROWS) {
+      const columns = Math.min(PANEL_ROWS, width - first)
+      let to = at / 4 + first * batch
+      for (let from = first; from < rows.length; from += width, to += PANEL_ROWS) {
+        for (let i = 0; i < columns; i++) f32[to + i] = rows[from + i]!
       }
     }
   }
 
-  #products(
-    { width, plan, written }: Columns,
-    first: number,
-    end: number,
-    take: (block: Float32Array, first: number, width: number) => void,
-  ): void {
+  // hot
+  #products({ width, plan, written }: Columns, first: number, end: number, sums: Float64Array): void {
     const step = this.#step
     step.begin()
     step.addSequence(this.#state)
@@ -189,9 +201,11 @@ export class GramMachine {
     this.#pool.run(written.records, step.step, 0, written.count)
     const { arena, stride } = plan.logits
     const { f32 } = this.#arena
+    const k = this.#k
     for (let row = 0; row < end - first; row++) {
-      const at = (written.activations + arena + row * stride) / 4
-      take(f32.subarray(at, at + width), first + row, width)
+      const from = (written.activations + arena + row * stride) / 4
+      const to = (first + row) * k
+      for (let i = 0; i < width; i++) sums[to + i]! += f32[from + i]!
     }
   }
 }

@@ -119,6 +119,16 @@ export function tapsOf({ ops, slots }: Plan): Tap[] {
   })
 }
 
+/** Values of a window just before a tap's op. */
+interface TapInputs {
+  /** [rows][k] */
+  readonly x: Float32Array
+  /** The residual that the products are added to, [rows][n]. */
+  readonly residual?: Float32Array | undefined
+  /** The segment's output, [rows][columns], if it was asked for. */
+  readonly output?: Float32Array | undefined
+}
+
 export class SegmentRunner {
   readonly taps: readonly Tap[]
   readonly #plan: Plan
@@ -129,6 +139,7 @@ export class SegmentRunner {
   readonly #cache: StateCache
   readonly #slots: readonly Ptr[]
   readonly #width: number
+  readonly #window: number
   readonly #options: RunnerOptions
   readonly #grams = new Map<string, GramMachine>()
 
@@ -141,6 +152,7 @@ export class SegmentRunner {
     cache: StateCache
     slots: readonly Ptr[]
     width: number
+    window: number
     options: RunnerOptions
   }) {
     this.taps = tapsOf(parts.plan)
@@ -152,6 +164,7 @@ export class SegmentRunner {
     this.#cache = parts.cache
     this.#slots = parts.slots
     this.#width = parts.width
+    this.#window = parts.window
     this.#options = parts.options
   }
 
@@ -169,7 +182,8 @@ export class SegmentRunner {
     const { weightBytes, arenaBytes, blockBytes, slabBytes } = planTotals(plan)
     const widest = Math.max(0, ...tapsOf(plan).map(({ k }) => k))
     const state = blockBytes.reduce((sum, bytes) => sum + bytes, 0) * (Math.ceil(window / 64) + 1)
-    const needBytes = weightBytes + arenaBytes + state + 2 * slabBytes + gramBytes(widest) + 4 * ENGINE_BYTES
+    const needBytes =
+      weightBytes + arenaBytes + state + 2 * slabBytes + gramBytes(widest, window) + 4 * ENGINE_BYTES
     const runtime = await openRuntime({ ...options, needBytes, wantBytes: needBytes + (64 << 20) })
     const { arena } = runtime
     const slots = await loadWeights(arena, prepared, options)
@@ -182,35 +196,62 @@ export class SegmentRunner {
     const cache = new StateCache({ arena, blockBytes, windows, slabBytes: slabs, contextLength: window })
     const probe = (pool: Pool): void => probeStep(pool, written, step, cache)
     const pool = await openPool(runtime, { ...options, probe })
-    return new SegmentRunner({ plan, arena, pool, written, step, cache, slots, width, options })
+    return new SegmentRunner({ plan, arena, pool, written, step, cache, slots, width, window, options })
   }
 
   /** The segment's output for a window, [rows][columns]. Throws `internal` if the pool died. */
   outputs(batch: Window): Float32Array {
-    const { logits } = this.#plan
+    const { logits, ops } = this.#plan
     const made = new Float32Array(this.#count(batch) * logits.width)
-    this.#run(batch, this.#plan.ops.length, (first, count) => {
-      this.#copy(logits, count, made.subarray(first * logits.width))
+    this.#steps(batch, (first, count) => {
+      this.#runFrom(batch, first, count, ops.length)
+      this.#copy(logits, first, count, made)
     })
     return made
   }
 
-  /** The inputs of the tap's op for a window, [rows][k], and the residual that it adds to, [rows][n]. */
-  inputs({ input, residual, op }: Tap, batch: Window): { x: Float32Array; residual?: Float32Array } {
-    const rows = this.#count(batch)
-    const x = new Float32Array(rows * input.width)
-    const added = new Float32Array(rows * (residual?.width ?? 0))
-    this.#run(batch, op, (first, count) => {
-      this.#copy(input, count, x.subarray(first * input.width))
-      if (residual !== undefined) this.#copy(residual, count, added.subarray(first * residual.width))
+  /** The inputs of the tap's op for a window. `isWhole`: also returns the segment's output. */
+  inputs(tap: Tap, batch: Window, isWhole = false): TapInputs {
+    const { logits, ops } = this.#plan
+    const { input, residual, op } = tap
+    const roomOf = ({ width }: PlanRows) => new Float32Array(this.#count(batch) * width)
+    const x = roomOf(input)
+    const added = residual && roomOf(residual)
+    const output = isWhole ? roomOf(logits) : undefined
+    this.#steps(batch, (first, count) => {
+      this.#runFrom(batch, first, count, op)
+      this.#copy(input, first, count, x)
+      if (residual && added) this.#copy(residual, first, count, added)
+      if (output === undefined) return
+      this.#runOps(op, ops.length)
+      this.#copy(logits, first, count, output)
     })
-    return residual === undefined ? { x } : { x, residual: added }
+    return { x, residual: added, output }
   }
 
-  /** Multiplies rows of these widths on the same threads. Without `n`: rows of width `k` with themselves. */
+  /** Whether the segment ends with a tap's op, so that `outputsFrom` can compute its output. */
+  endsWith({ op, residual }: Tap): boolean {
+    return residual !== undefined && op === this.#plan.ops.length - 1
+  }
+
+  /** The segment's output for a window, whose values before the tap's op are known; see `endsWith`. */
+  outputsFrom({ input, residual, op }: Tap, { x, residual: added }: TapInputs): Float32Array {
+    const { logits } = this.#plan
+    const rows = x.length / input.width
+    const made = new Float32Array(rows * logits.width)
+    this.#steps(new Array<number>(rows).fill(0), (first, count) => {
+      this.#place(input, x, first, count)
+      if (residual && added) this.#place(residual, added, first, count)
+      this.#runOps(op, op + 1)
+      this.#copy(logits, first, count, made)
+    })
+    return made
+  }
+
+  /** Adds y^T x to sums [n][k], on the same threads. Without `n`: x^T x, up to the diagonal. */
   gram(k: number, n?: number): GramMachine {
-    const make = () => new GramMachine(this.#arena, this.#pool, n ?? k, k, n === undefined)
-    return memo(this.#grams, `${n} ${k}`, make)
+    const shape = { n: n ?? k, k, isSymmetric: n === undefined, window: this.#window }
+    return memo(this.#grams, `${n} ${k}`, () => new GramMachine(this.#arena, this.#pool, shape))
   }
 
   /** Reloads a tap's weights after some have been replaced. */
@@ -227,26 +268,24 @@ export class SegmentRunner {
   }
 
   #count(batch: Window): number {
-    return this.#width === 0 ? batch.length : batch.length / this.#width
+    return Array.isArray(batch) ? batch.length : batch.length / this.#width
   }
 
-  /** Runs ops up to `end`, in steps. `read` is called after each step with its first row and row count. */
-  #run(batch: Window, end: number, read: (first: number, count: number) => void): void {
+  /** Prepares each step of a window, and calls `run` with its first row and row count. */
+  #steps(batch: Window, run: (first: number, count: number) => void): void {
+    const ids = Array.isArray(batch) ? batch : undefined
     const total = this.#count(batch)
     const step = this.#step
     const state = new SequenceState(this.#cache)
-    const isRows = this.#width > 0
     try {
       for (let first = 0; first < total; first += this.#plan.tokens) {
         const count = Math.min(this.#plan.tokens, total - first)
         state.reserve(count)
         step.begin()
         step.addSequence(state)
-        for (let row = first; row < first + count; row++) step.addToken(isRows ? 0 : batch[row]!, false)
+        for (let row = first; row < first + count; row++) step.addToken(ids?.[row] ?? 0, false)
         step.finish()
-        if (isRows) this.#place(batch as Float32Array, first, count)
-        this.#pool.run(this.#written.records, step.step, isRows ? 1 : 0, end)
-        read(first, count)
+        run(first, count)
         state.advance(count)
       }
     } finally {
@@ -254,24 +293,40 @@ export class SegmentRunner {
     }
   }
 
-  /** Writes rows where the placeholder would. */
-  #place(rows: Float32Array, first: number, count: number): void {
+  /** Runs the ops before `end` on rows of a window. Rows are placed where the placeholder would write them. */
+  #runFrom(batch: Window, first: number, count: number, end: number): void {
+    const isRows = this.#width > 0
+    if (isRows) this.#place(this.#rows, batch as Float32Array, first, count)
+    this.#runOps(isRows ? 1 : 0, end)
+  }
+
+  #runOps(first: number, end: number): void {
+    this.#pool.run(this.#written.records, this.#step.step, first, end)
+  }
+
+  /** Where the placeholder writes. */
+  get #rows(): PlanRows {
     const { y, y_stride: stride } = this.#plan.ops[0]!.fields as { y: { arena: number }; y_stride: number }
-    const width = this.#width
+    return { arena: y.arena, stride, width: this.#width }
+  }
+
+  /** Writes rows [first, first + count) of a window. */
+  #place({ arena, stride, width }: PlanRows, rows: Float32Array, first: number, count: number): void {
     const { f32 } = this.#arena
     for (let row = 0; row < count; row++) {
-      const at = (this.#written.activations + y.arena + row * stride) / 4
+      const at = (this.#written.activations + arena + row * stride) / 4
       f32.set(rows.subarray((first + row) * width, (first + row + 1) * width), at)
       // Clears the padding, because kernels read whole groups.
       f32.fill(0, at + width, at + Math.ceil(width / GROUP_SIZE) * GROUP_SIZE)
     }
   }
 
-  #copy({ arena, stride, width }: PlanRows, count: number, target: Float32Array): void {
+  /** Reads rows [first, first + count) of a window. */
+  #copy({ arena, stride, width }: PlanRows, first: number, count: number, target: Float32Array): void {
     const { f32 } = this.#arena
     for (let row = 0; row < count; row++) {
       const at = (this.#written.activations + arena + row * stride) / 4
-      target.set(f32.subarray(at, at + width), row * width)
+      target.set(f32.subarray(at, at + width), (first + row) * width)
     }
   }
 }

@@ -11,7 +11,8 @@ import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { compile } from '../../../core/graph/compile-graph.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
-import { type InputStats, InputSums } from '../matrix/hessian.ts'
+import type { InputStats } from '../matrix/hessian.ts'
+import { SegmentPass, type Side } from './segment-pass.ts'
 import {
   PLACEHOLDER,
   type RunnerOptions,
@@ -19,7 +20,6 @@ import {
   SegmentRunner,
   segmentsOf,
   type Tap,
-  type Window,
 } from './segment-runner.ts'
 import type { WorkFiles } from './work-files.ts'
 
@@ -85,18 +85,22 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
         sides.push(await openSide(context, own, index === 0 ? undefined : rowsName(index, kind)))
       }
       const [main] = sides as [Side]
-      for (const tap of main.runner.taps) {
+      const { taps } = main.runner
+      const last = isLast ? undefined : taps.at(-1)
+      const pass = new SegmentPass(sides, last, { ...options, report, file: aheadName(index) })
+      for (const tap of taps) {
         if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
         const product = { name: nameOf(tap), parts: tap.parts, k: tap.k }
-        const made = await options.visit(product, () => statsOf(sides, tap, product.name, context))
+        const made = await options.visit(product, () => pass.stats(tap, product.name))
         if (made === undefined || made.size === 0) continue
         for (const [name, tensor] of made) weights.set(name, tensor)
         await main.runner.reload(tap, weights)
       }
       if (isLast) return
-      for (const [at, side] of sides.entries()) {
-        await work.write(rowsName(index + 1, kinds[at] as Kind), outputsOf(side, context))
+      for (const [at, kind] of kinds.entries()) {
+        await work.write(rowsName(index + 1, kind), pass.outputs(at))
       }
+      await work.remove(aheadName(index))
     } finally {
       for (const { runner } of sides) runner.dispose()
     }
@@ -109,6 +113,8 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
 /** The model that computed the rows: the one compressed so far, or the original. */
 type Kind = 'rows' | 'float'
 const KINDS: readonly Kind[] = ['rows', 'float']
+
+const aheadName = (segment: number): string => `ahead-${segment}`
 
 const rowsName = (segment: number, kind: Kind): string => `${kind}-${segment}`
 
@@ -131,13 +137,6 @@ interface Context {
   readonly segment: Segment
   readonly options: WalkOptions
   readonly report: (what: string, done: number) => void
-}
-
-/** A segment of one of the two models. */
-interface Side {
-  readonly runner: SegmentRunner
-  /** Reads the segment's input for a window. */
-  readonly read: (index: number) => Promise<Window>
 }
 
 async function openSide(context: Context, weights: Weights, file: string | undefined): Promise<Side> {
@@ -179,51 +178,6 @@ function prepareSegment({ prepared, segment }: Context, weights: Weights, length
     byteLength: zeros.byteLength,
   }
   return { ...prepared, plan, weights: new Map([...weights, [PLACEHOLDER, placeholder]]) }
-}
-
-async function statsOf(
-  [main, float]: readonly Side[],
-  tap: Tap,
-  name: string,
-  { options, report }: Context,
-): Promise<InputStats> {
-  const { runner, read } = main as Side
-  const { k, residual } = tap
-  const sums = new InputSums(name, k)
-  for (const index of options.windows.keys()) {
-    report(name, index)
-    const own = runner.inputs(tap, await read(index))
-    sums.addRows(own.x)
-    runner.gram(k).multiply(own.x, own.x, (...block) => sums.addGram(...block))
-    if (float !== undefined) {
-      const was = float.runner.inputs(tap, await float.read(index))
-      runner.gram(k, k).multiply(minus(was.x, own.x), own.x, (block, first) => sums.addDrift(block, first))
-      if (residual !== undefined && own.residual !== undefined && was.residual !== undefined) {
-        runner
-          .gram(k, residual.width)
-          .multiply(minus(was.residual, own.residual), own.x, (block, first) => sums.addBehind(block, first))
-      }
-    }
-    await pause(options)
-  }
-  return sums.done()
-}
-
-const minus = (left: Float32Array, right: Float32Array): Float32Array =>
-  left.map((value, index) => value - right[index]!)
-
-async function* outputsOf({ runner, read }: Side, { options, report }: Context): AsyncGenerator<Uint8Array> {
-  for (const index of options.windows.keys()) {
-    report('its output', index)
-    yield new Uint8Array(runner.outputs(await read(index)).buffer)
-    await pause(options)
-  }
-}
-
-/** Lets an abort arrive. */
-async function pause({ host, signal }: WalkOptions): Promise<void> {
-  await host.yieldTask()
-  signal.throwIfAborted()
 }
 
 /** `layers.0.attn_q + attn_k + attn_v`. */

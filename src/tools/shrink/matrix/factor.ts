@@ -12,8 +12,8 @@ import { LARGEST_GROUP } from '../codes/coded-matrix.ts'
 import type { InputStats } from './hessian.ts'
 
 /** Rows of a matrix: row i begins at `at` + i * `stride`. */
-export interface Rows {
-  readonly values: Float64Array
+export interface Rows<Values = Float64Array> {
+  readonly values: Values
   readonly at: number
   readonly stride: number
 }
@@ -24,18 +24,32 @@ export interface Dense {
    * Throws `out-of-memory`.
    */
   room(key: string, length: number): Float64Array
+  /** A buffer of f32, for `addProducts`. */
+  floats(key: string, length: number): Float32Array
   /** A new array of zeros that is not an operand. */
   numbers(length: number): Float64Array
   /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
+  /**
+   * c[i][j] += sum_p a[i][p] b[p][j] in f32, with a [m][depth] and b [depth][n], p ascending. Fast if a has many
+   * zeros.
+   */
+  addProducts(
+    a: Rows<Float32Array>,
+    b: Rows<Float32Array>,
+    c: Rows<Float32Array>,
+    m: number,
+    n: number,
+    depth: number,
+  ): void
 }
 
 /**
- * The product in TypeScript. Even and odd p are summed separately, as in wasm/solve/gemm.c, with identical
- * bits.
+ * The products in TypeScript, with the bits of wasm/solve. In f64, even and odd p are summed separately.
  */
 export const plainDense: Dense = {
   room: (_, length) => new Float64Array(length),
+  floats: (_, length) => new Float32Array(length),
   numbers: (length) => new Float64Array(length),
   gemm(a, b, c, m, n, depth, sign) {
     const even = depth & ~1
@@ -55,6 +69,17 @@ export const plainDense: Dense = {
       }
     }
   },
+  addProducts(a, b, c, m, n, depth) {
+    for (let i = 0; i < m; i++) {
+      const to = c.at + i * c.stride
+      for (let p = 0; p < depth; p++) {
+        const factor = a.values[a.at + i * a.stride + p]!
+        if (factor === 0) continue
+        const from = b.at + p * b.stride
+        for (let j = 0; j < n; j++) c.values[to + j]! += Math.fround(factor * b.values[from + j]!)
+      }
+    }
+  },
 }
 
 /** A call of `gemm`. */
@@ -62,13 +87,20 @@ export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number
 
 /** Bytes that a factor needs, including its transpose if there is drift. */
 export const factorBytes = (k: number, withDrift: boolean): number =>
-  8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64)
+  8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64) + 4 * (slopeStride(k) * k + 4)
 
 /** Bytes that solving needs in addition to the factor, for up to `n` outputs at once; `panel` grows once. */
 export const slabBytes = (n: number, k: number): number =>
-  8 * (3 * n * k + 32 * (n + 2 * k) + LARGEST_GROUP * n + 64)
+  8 * (4 * n * k + 32 * (2 * n + 2 * k) + LARGEST_GROUP * n + 64)
 
-export const rowsOf = (values: Float64Array, stride: number, at = 0): Rows => ({ values, at, stride })
+/** Rows of H in f32 are apart by an odd number of cache lines, so that a column's lines are in different sets. */
+export const slopeStride = (k: number): number => 32 * Math.ceil(k / 32) + 16
+
+export const rowsOf = <Values = Float64Array>(values: Values, stride: number, at = 0): Rows<Values> => ({
+  values,
+  at,
+  stride,
+})
 
 export interface FactorOptions {
   /** Damping: this fraction of H's mean diagonal over live inputs is added to the diagonal. Default 0.01. */
@@ -85,6 +117,8 @@ export interface Factor {
   readonly triangle: Float64Array
   /** H, both triangles, including the damping. */
   readonly hessian: Float64Array
+  /** `hessian` in f32, for `addProducts`. */
+  readonly slopes: Rows<Float32Array>
   /** The damping that was added to the diagonal. */
   readonly added: Float64Array
   /** Number of inputs that were always zero. Errors in them cost nothing, so they are rounded. */
@@ -138,8 +172,17 @@ export function* factorizing(
     triangle[j * k + j]! += added[j]!
     hessian[j * (k + 1)]! += added[j]!
   }
+  const slopes = slopesOf(hessian, k, dense)
   yield* decomposing(name, triangle, k, MIN_PIVOT * mean, damp, dense)
-  return { k, dense, triangle, hessian, added, dead: k - live.length }
+  return { k, dense, triangle, hessian, slopes, added, dead: k - live.length }
+}
+
+/** A symmetric matrix in f32. */
+export function slopesOf(hessian: Float64Array, k: number, dense: Dense): Rows<Float32Array> {
+  const stride = slopeStride(k)
+  const values = dense.floats('slopes', stride * k)
+  for (let j = 0; j < k; j++) values.set(hessian.subarray(j * k, (j + 1) * k), j * stride)
+  return rowsOf(values, stride)
 }
 
 /** Runs every step on this thread. */

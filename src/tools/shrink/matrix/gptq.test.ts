@@ -11,9 +11,10 @@ import {
   storedScale,
 } from '../testing/obs.ts'
 import { factorize, plainDense } from './factor.ts'
-import { gptq, lossOf } from './gptq.ts'
+import { gptq } from './gptq.ts'
 import { rtn } from './grid.ts'
 import { inputStats } from './hessian.ts'
+import { lossOf } from './loss.ts'
 import { targetsOf, transposedDrift } from './targets.ts'
 
 /** Fits grids as the solver does, for comparison with the definition. */

@@ -9,7 +9,6 @@
 // the values that the group would take if it could be stored exactly. The scale of a whole row is fitted to
 // the original weights.
 
-import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import {
   CODES,
   type CodedMatrix,
@@ -23,6 +22,7 @@ import {
 } from '../codes/coded-matrix.ts'
 import { type Factor, rowsOf, SLAB_ROWS } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './grid.ts'
+import { LOSS_BLOCK as BLOCK, blockEnds, lossOf, subtractDamping, sumsBefore, total } from './loss.ts'
 import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
 
@@ -170,8 +170,6 @@ export interface Solved<F extends GridFormat = Format> {
   readonly lossBefore: number
 }
 
-/** Number of inputs whose s is computed at once, unless a group is solved as a whole. */
-const BLOCK = GROUP_SIZE
 /**
  * Factors of the wider and narrower grids tried in addition to the fitted one. Negative: with the longer side
  * flipped.
@@ -196,9 +194,11 @@ export function gptq<F extends GridFormat>(
   factor: Factor,
   { search = true, sweeps = 0, before }: SolveOptions = {},
 ): Solved<F> {
-  const rounded = rtn(weights, n, k, format)
-  const lossBefore = lossOf(weights, before ?? rounded, factor)
-  const { coded, losses } = choose(weights, rounded, factor, search ? STRETCHES : [])
+  // The scales of groups are fitted as they are solved.
+  const isFitted = before !== undefined && format !== 'w4_channel'
+  const start = isFitted ? emptyMatrix(format, n, k) : rtn(weights, n, k, format)
+  const lossBefore = lossOf(weights, before ?? start, factor)
+  const { coded, losses } = choose(weights, start, factor, search ? STRETCHES : [])
   if (sweeps === 0) return { coded, loss: total(losses), lossBefore }
   refine(weights, coded, factor, sweeps)
   return { coded, loss: lossOf(weights, coded, factor), lossBefore }
@@ -237,13 +237,6 @@ function choose<F extends GridFormat>(
   return { coded, losses }
 }
 
-const total = (losses: Float64Array): number => losses.reduce((sum, each) => sum + each, 0)
-
-/** The loss of existing codes. */
-export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix<GridFormat>, factor: Factor): number {
-  return total(solve(weights, coded, factor, 'kept'))
-}
-
 /** Also solves with wider and narrower scales, and keeps the best result for each row. */
 function solveRows<F extends GridFormat>(
   weights: ArrayLike<number>,
@@ -279,14 +272,14 @@ const copyOf = <F extends GridFormat>(coded: CodedMatrix<F>): CodedMatrix<F> => 
 })
 
 /**
- * Fills `coded`, block by block, and returns the loss of each row. `kept`: changes nothing. `static`:
- * chooses codes for the existing scales. `fitted`: chooses scales too.
+ * Fills `coded`, block by block, and returns the loss of each row. `static`: chooses codes for the existing
+ * scales. `fitted`: chooses scales too.
  */
 function solve(
   weights: ArrayLike<number>,
   coded: CodedMatrix<GridFormat>,
   factor: Factor,
-  how: 'kept' | 'static' | 'fitted',
+  how: 'static' | 'fitted',
   stretches: readonly number[] = [],
 ): Float64Array {
   const { n, k, format } = coded
@@ -314,27 +307,20 @@ function solve(
   let first = 0
   for (const end of how === 'fitted' ? work.groups.ends : blockEnds(k)) {
     if (end === first) continue
-    earlier(work, n, first, end)
+    sumsBefore(factor, work.errors, rowsOf(work.sums, block), n, first, end)
     if (how === 'fitted') takeCorner(work, first, end)
     for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
     first = end
   }
-  const { added } = factor
-  for (let row = 0; row < n; row++) {
-    for (let j = 0; j < k; j++) losses[row]! -= added[j]! * work.errors[row * k + j]! ** 2
-    losses[row] = Math.max(0, losses[row]!)
-  }
+  subtractDamping(losses, work.errors, factor)
   return losses
 }
-
-const blockEnds = (k: number): Uint32Array =>
-  Uint32Array.from({ length: Math.ceil(k / BLOCK) }, (_, block) => Math.min(k, (block + 1) * BLOCK))
 
 interface Work {
   readonly weights: ArrayLike<number>
   readonly coded: CodedMatrix<GridFormat>
   readonly factor: Factor
-  readonly how: 'kept' | 'static' | 'fitted'
+  readonly how: 'static' | 'fitted'
   readonly stretches: readonly number[]
   readonly format: GridFormat
   readonly k: number
@@ -357,8 +343,8 @@ interface Work {
 // hot
 /** Returns the block's contribution to the row's loss, including damping. */
 function solveBlock(work: Work, row: number, first: number, end: number): number {
-  const { coded, how, k, groups, grid } = work
-  const { scales, minimums, codes } = coded
+  const { coded, how, groups, grid } = work
+  const { scales, minimums } = coded
   if (how === 'fitted') {
     const loss = fitBlock(work, row, first, end)
     const group = row * groups.ends.length + groups.of[first]!
@@ -370,20 +356,19 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
   for (let j = first; j < end; j++) {
     const group = row * groups.ends.length + groups.of[j]!
     loadGrid(grid, scales[group]!, minimums?.[group] ?? 0)
-    loss += solveInput(work, grid, row, first, j, how === 'kept' ? codes[row * k + j] : undefined)
+    loss += solveInput(work, grid, row, first, j)
   }
   return loss
 }
 
 // hot
-/** Stores input j, as `known` or as the best code, and returns the resulting loss. */
+/** Stores the best code of input j, and returns the resulting loss. */
 function solveInput(
   { weights, coded, factor, format, k, block, errors, sums }: Work,
   grid: Grid,
   row: number,
   first: number,
   j: number,
-  known?: number,
 ): number {
   const base = row * k
   const { triangle } = factor
@@ -391,7 +376,7 @@ function solveInput(
   for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
   const root = triangle[j * k + j]!
   const weight = weights[base + j]!
-  const code = known ?? codeOf(format, grid, weight + sum / root)
+  const code = codeOf(format, grid, weight + sum / root)
   coded.codes[base + j] = code
   const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
   errors[base + j] = error
@@ -444,11 +429,4 @@ function takeCorner({ factor, k, block, group: { corner } }: Work, first: number
     const at = j * k
     corner.set(factor.triangle.subarray(at + first, at + j + 1), (j - first) * block)
   }
-}
-
-/** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). */
-function earlier({ factor, errors, sums, k, block }: Work, n: number, first: number, end: number): void {
-  sums.fill(0)
-  const rows = rowsOf(factor.triangle, k, first * k)
-  factor.dense.gemm(rowsOf(errors, k), rows, rowsOf(sums, block), n, end - first, first, 1)
 }

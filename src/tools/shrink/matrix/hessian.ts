@@ -29,47 +29,52 @@ export interface InputStats {
 export class InputSums {
   readonly #name: string
   readonly #k: number
-  readonly #gram: Float64Array
-  readonly #sums: Float64Array
+  readonly #means: Float64Array
   readonly #peaks: Float64Array
   #drift: Float64Array | undefined
-  readonly #behind: number[] = []
+  #behind: Float64Array | undefined
   #rows = 0
+
+  /** `InputStats.gram`, for callers that compute x^T x themselves. */
+  readonly gram: Float64Array
 
   /** `name`: the linear's name, for errors. */
   constructor(name: string, k: number) {
     this.#name = name
     this.#k = k
-    this.#gram = new Float64Array(k * k)
-    this.#sums = new Float64Array(k)
+    this.gram = new Float64Array(k * k)
+    this.#means = new Float64Array(k)
     this.#peaks = new Float64Array(k)
   }
 
+  /** `InputStats.drift`, which exists from the first call on. */
+  drift(): Float64Array {
+    this.#drift ??= new Float64Array(this.#k * this.#k)
+    return this.#drift
+  }
+
+  /** `InputStats.behind`, which exists from the first call on. */
+  behind(n: number): Float64Array {
+    this.#behind ??= new Float64Array(n * this.#k)
+    return this.#behind
+  }
+
+  // hot
   /** Counts inputs, [rows][k]. Throws `integrity` if one is not finite. */
   addRows(x: Float32Array): void {
     const k = this.#k
+    const means = this.#means
+    const peaks = this.#peaks
     for (let at = 0; at < x.length; at += k) {
       for (let i = 0; i < k; i++) {
         const value = x[at + i]!
         const size = Math.abs(value)
-        this.#sums[i]! += value
+        means[i]! += value
         // NaN fails this comparison too.
-        if (!(size <= this.#peaks[i]!)) this.#peaks[i] = this.#finite(size, i)
+        if (!(size <= peaks[i]!)) peaks[i] = this.#finite(size, i)
       }
     }
     this.#rows += x.length / k
-  }
-
-  /**
-   * Adds rows of a batch's x^T x, starting at `first`; the block has their first `width` columns. Only
-   * columns up to the diagonal are used. Default: all columns.
-   */
-  addGram(block: ArrayLike<number>, first: number, width = this.#k): void {
-    const gram = this.#gram
-    for (let row = 0; row < block.length / width; row++) {
-      const to = (first + row) * this.#k
-      for (let i = 0; i <= first + row; i++) gram[to + i]! += block[row * width + i]!
-    }
   }
 
   // hot
@@ -84,30 +89,17 @@ export class InputSums {
         for (let i = 0; i <= j; i++) block[j * k + i]! += value * x[at + i]!
       }
     }
-    this.addGram(block, 0)
-  }
-
-  /** Adds rows [first, first + block.length / k) of a batch's (y - x)^T x. */
-  addDrift(block: ArrayLike<number>, first: number): void {
-    this.#drift ??= new Float64Array(this.#k * this.#k)
-    const to = first * this.#k
-    for (let i = 0; i < block.length; i++) this.#drift[to + i]! += block[i]!
-  }
-
-  /** Adds rows of a batch's (s - r)^T x. */
-  addBehind(block: ArrayLike<number>, first: number): void {
-    const to = first * this.#k
-    for (let i = 0; i < block.length; i++) this.#behind[to + i] = (this.#behind[to + i] ?? 0) + block[i]!
+    for (let i = 0; i < block.length; i++) this.gram[i]! += block[i]!
   }
 
   done(): InputStats {
     return {
       k: this.#k,
       rows: this.#rows,
-      gram: this.#gram,
+      gram: this.gram,
       drift: this.#drift,
-      behind: this.#behind.length > 0 ? Float64Array.from(this.#behind) : undefined,
-      means: this.#sums.map((sum) => sum / Math.max(1, this.#rows)),
+      behind: this.#behind,
+      means: this.#means.map((sum) => sum / Math.max(1, this.#rows)),
       peaks: this.#peaks,
     }
   }

@@ -39,7 +39,9 @@ export function targetsOf(
     dense.gemm(rowsOf(own, k), rowsOf(drift, k), rowsOf(products, k), n, k, k, 1)
   }
   divide(products, n, k, factor)
-  return Float64Array.from(weights, (weight, at) => weight + share * products[at]!)
+  const targets = new Float64Array(n * k)
+  for (let at = 0; at < targets.length; at++) targets[at] = weights[at]! + share * products[at]!
+  return targets
 }
 
 /** D transposed, as an operand. */

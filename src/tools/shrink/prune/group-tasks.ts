@@ -10,7 +10,7 @@ import {
   groupCount,
   groupSize,
 } from '../codes/coded-matrix.ts'
-import { type Factor, PANEL_INPUTS, SLAB_ROWS } from '../matrix/factor.ts'
+import { type Factor, PANEL_INPUTS, SLAB_ROWS, slopeStride, slopesOf } from '../matrix/factor.ts'
 import { type SolveOptions, solveCodes } from '../matrix/gptq.ts'
 import { rtn } from '../matrix/grid.ts'
 import { takeRows } from '../matrix/mixed.ts'
@@ -62,7 +62,8 @@ function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps 
   for (let at = 0, j = 0; at < hessian.length; j++)
     for (const i of kept) hessian[at++] = factor.hessian[kept[j]! * k + i]!
   const added = Float64Array.from(kept, (input) => factor.added[input]!)
-  return { ...compact, hessian, added, dead: 0 }
+  const slopes = slopesOf(hessian, sweeps > 0 ? kept.length : 0, compact.dense)
+  return { ...compact, hessian, slopes, added, dead: 0 }
 }
 
 /** How the kept weights are coded. */
@@ -87,7 +88,8 @@ export interface GroupResult {
 }
 
 /** Bytes of the buffers that tasks request from a `Dense`. */
-export const groupBytes = (k: number): number => 8 * (k * k + (4 * SLAB_ROWS + CROSS_ROWS + 64) * k + 64 * 64)
+export const groupBytes = (k: number): number =>
+  8 * (k * k + (5 * SLAB_ROWS + CROSS_ROWS + 64) * k + 128 * 64) + 4 * slopeStride(k) * k
 
 /** Reserves buffers at their largest size, because a buffer that grows wastes its old bytes. */
 export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
@@ -96,6 +98,10 @@ export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   for (const key of ['weights', 'products', 'errors']) dense.room(key, rows * k)
   dense.room('panel', PANEL_INPUTS * k)
   dense.room('sums', rows * GROUP_SIZE)
+  dense.floats('slopes', slopeStride(k) * k)
+  dense.floats('gradients', rows * k)
+  dense.floats('changes', rows * GROUP_SIZE)
+  dense.floats('pulls', rows * k)
 }
 
 export function groupTasks(

@@ -33,7 +33,7 @@ export function channelsSecond(ref: Ref): Ref {
 
 /**
  * The input with the padding that the windows reach. `isLast`: whether channels must be adjacent in memory,
- * so that a window has long runs. `fill`: the number in the padding. `more`: how many channels are added.
+ * so that a window has long runs. `fill`: the number in the padding, or a scalar with it. `more`: how many channels are added.
  */
 export function bordered(
   lowering: Lowering,
@@ -41,7 +41,7 @@ export function bordered(
   x: Ref,
   axes: readonly Pick<Axis, 'before' | 'after'>[],
   isLast: boolean,
-  { fill, more }: { readonly fill: number; readonly more: number } = { fill: 0, more: 0 },
+  { fill, more }: { readonly fill: number | Ref; readonly more: number } = { fill: 0, more: 0 },
 ): Ref {
   const order = [0, ...axes.map((_, at) => at + 2), 1]
   const mustTurn = isLast && dimsOf(x)[1]! + more > 1

@@ -14,7 +14,7 @@ import {
 } from '../../loops/loops.ts'
 import { number } from '../../loops/tree.ts'
 import { reshaped, sliced, type View, whole } from '../../loops/view.ts'
-import { copy, filled, orderFor } from './loops.ts'
+import { copy, filled, filledWith, orderFor } from './loops.ts'
 import type { Lowering } from './lowering.ts'
 import { misfit } from './misfit.ts'
 
@@ -37,15 +37,15 @@ export function reshape(lowering: Lowering, node: Node, ref: Ref, dims: readonly
 }
 
 /**
- * The value padded with one number; `around` gives the padding before and after each axis. `perm`: the order
- * of its axes in memory. Default: that of the input.
+ * The value padded with one number, or with that of a scalar; `around` gives the padding before and after
+ * each axis. `perm`: the order of its axes in memory. Default: that of the input.
  */
 export function padded(
   lowering: Lowering,
   node: Node,
   ref: Ref,
   around: readonly (readonly [number, number])[],
-  fill: number,
+  fill: number | Ref,
   perm = orderFor(lowering, [ref], dimsOf(ref)),
 ): Ref {
   if (perm === undefined) return border(lowering, node, ref, around, fill)
@@ -58,7 +58,7 @@ function border(
   node: Node,
   ref: Ref,
   around: readonly (readonly [number, number])[],
-  fill: number,
+  fill: number | Ref,
 ): Ref {
   const own = dimsOf(ref)
   const dims = own.map((size, axis) => size + around[axis]![0] + around[axis]![1])
@@ -77,7 +77,11 @@ function border(
     ] as const) {
       const at = sliced(rest, axis, start, count)
       if (countOf(at.dims) === 0) continue
-      place(filled(lowering, node, number(fill, kind), at.dims), at)
+      const filling =
+        typeof fill === 'number'
+          ? filled(lowering, node, number(fill, kind), at.dims)
+          : filledWith(lowering, node, fill, at.dims)
+      place(filling, at)
     }
     rest = sliced(rest, axis, before, size)
   }

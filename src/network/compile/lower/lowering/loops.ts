@@ -80,6 +80,23 @@ export function filled(lowering: Lowering, node: Node, tree: Tree, dims: readonl
   return refTo(out)
 }
 
+/** A value that has the number of a scalar everywhere. */
+export function filledWith(lowering: Lowering, node: Node, scalar: Ref, dims: readonly number[]): Ref {
+  const { kind } = scalar.value
+  const out = lowering.values.make(node.name, kind, dims)
+  const args = [spreadRef(scalar, dims)]
+  lowering.add({
+    loop: 'map',
+    node: node.name,
+    mapping: 'one-to-many',
+    out,
+    args,
+    tree: arg(0, kind),
+    sizes: [],
+  })
+  return refTo(out)
+}
+
 /** The elements in row-major order. A constant is reordered as it is loaded. */
 export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   const { given } = ref.value
@@ -92,8 +109,11 @@ export function copy(lowering: Lowering, node: Node, ref: Ref): Ref {
   return moved(lowering, node, ref)
 }
 
-const mayView = ({ codes, view, packing }: GivenConstant): boolean =>
-  view === undefined && packing === undefined && (codes === undefined || !('block' in codes))
+const mayView = ({ codes, view, packing, summed }: GivenConstant): boolean =>
+  view === undefined &&
+  packing === undefined &&
+  summed === undefined &&
+  (codes === undefined || !('block' in codes))
 
 /** The elements in row-major order, copied by a loop. */
 export function moved(lowering: Lowering, node: Node, ref: Ref): Ref {

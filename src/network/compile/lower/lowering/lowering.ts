@@ -6,7 +6,7 @@ import { countOf } from '../../../onnx/ir/tensor.ts'
 import { type Loop, type Ref, stepsOf } from '../../loops/loops.ts'
 import { costOf } from '../../loops/tree.ts'
 import type { LeftOut } from '../../stages.ts'
-import type { WeightPolicy } from '../policy.ts'
+import type { ProgramWeights } from '../policy.ts'
 import { Values } from './values.ts'
 
 /** Planning units charged per node, per name of a node, per loop and per tree. */
@@ -17,7 +17,7 @@ const TREE_UNITS = 16
 
 /** Options for lowering nodes. */
 export interface LowerOptions {
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly leftOut: LeftOut
   /** The budget of the program and its runs. */
   readonly budget: ProgramBudget
@@ -30,25 +30,35 @@ interface Views {
 }
 
 /**
- * Integers [batch, channels, ...places], and what they are multiplied by: one number, or one for each
- * channel.
+ * Integers [..., channels, ...places], and what they are multiplied by: one number, or one for each channel.
  */
 export interface CodeSums {
   readonly ref: Ref
+  /** How many axes come after the channels. */
+  readonly after: number
   readonly scale: readonly number[]
+}
+
+/** How a range of computed numbers is divided into codes: one scale for all, or for each row, [..., 1]. */
+export interface DynamicScale {
+  readonly scale: Ref
+  /** i32, from 0 to 255. */
+  readonly zero: Ref
 }
 
 /** A graph's loops made so far, and the state that handlers share. */
 export class Lowering {
   readonly graph: Graph
   readonly values: Values
-  readonly weights: WeightPolicy
+  readonly weights: ProgramWeights
   readonly leftOut: LeftOut
   /** The nodes that read each value. */
   readonly readers: ReadonlyMap<string, readonly Node[]>
   readonly views: Views = { nodes: 0, bytes: 0 }
   /** Sums of codes, by the name of the value that they become when they are scaled. */
   readonly sums = new Map<string, CodeSums>()
+  /** The scales and zero points of codes whose rows have their own, by the name of the codes. */
+  readonly rowScales = new Map<string, DynamicScale>()
   readonly #loops: Loop[] = []
   readonly #budget: ProgramBudget
   readonly #types: ReadonlyMap<string, Type>

@@ -8,6 +8,7 @@ import { unheldOf, WHY_UNHELD } from '../../loops/held.ts'
 import {
   type BlockCodes,
   bytesOf,
+  type CodedForm,
   type Codes,
   type Packing,
   type Ref,
@@ -169,6 +170,11 @@ export class Values {
   /** A constant of 8-bit codes, which only products of codes read. */
   coded(node: Node, name: string): Ref {
     return this.#coded(node, name, { kind: 'i32', dims: this.dims(node, name), given: { constant: name } })
+  }
+
+  /** The sums of a constant's codes: one for each filter or column. */
+  summed(node: Node, name: string, form: CodedForm, count: number): Ref {
+    return this.#coded(node, name, { kind: 'i32', dims: [count], given: { constant: name, summed: form } })
   }
 
   #coded(node: Node, name: string, form: Pick<Value, 'kind' | 'dims' | 'given'>): Ref {

@@ -38,6 +38,43 @@ test.each([
   expect(results[0]).toEqual(results[1])
 })
 
+test.each([
+  [1, 1, 1],
+  [5, 12, 32],
+  [7, 30, 9],
+  [64, 111, 32],
+  [65, 13, 33],
+  [200, 14, 100],
+  [3, 25, 0],
+])(
+  'a product in f32 [%i, %i] over %i with many zeros is bit-identical to TypeScript',
+  async (m, n, depth) => {
+    const module = openSolver(await loadSolver(), 1 << 20)
+    const numbers = (length: number) => Float32Array.from({ length }, random)
+    const a = numbers(m * (depth + 1)).map((value) => (Math.abs(value) < 0.4 ? value : 0))
+    const [b, c] = [numbers(depth * (n + 3)), numbers(m * (n + 2))]
+    // A row without changes, as when a row's sweeps have ended.
+    a.fill(0, Math.floor(m / 2) * (depth + 1), (Math.floor(m / 2) + 1) * (depth + 1))
+    const results = [module, plainDense].map((dense) => {
+      const [left, right, out] = (
+        [
+          ['a', a],
+          ['b', b],
+          ['c', c],
+        ] as const
+      ).map(([key, values]) => {
+        const room = dense.floats(key, values.length)
+        room.set(values)
+        return room
+      }) as [Float32Array, Float32Array, Float32Array]
+      dense.addProducts(rowsOf(left, depth + 1), rowsOf(right, n + 3), rowsOf(out, n + 2), m, n, depth)
+      return [...out]
+    })
+    expect(results[0]).toEqual(results[1])
+    if (depth > 0 && m > 1) expect(results[0]).not.toEqual([...c])
+  },
+)
+
 test('solving chooses the same codes', async () => {
   const n = 40
   const k = 176

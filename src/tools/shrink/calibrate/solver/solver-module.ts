@@ -1,4 +1,4 @@
-// The solvers' wasm module (wasm/solve): f64 products with SIMD, in a memory that threads may share.
+// The solvers' wasm module (wasm/solve): products with SIMD, in a memory that threads may share.
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import type { Dense, Rows } from '../../matrix/factor.ts'
 
@@ -27,14 +27,21 @@ export function solverMemory(bytes: number): WebAssembly.Memory {
 /** `start`: where a thread's part of the memory begins, with its stack. */
 export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): Dense {
   const { exports } = new WebAssembly.Instance(module, { env: { memory } })
-  const { gemm, __stack_pointer: stack } = exports as unknown as {
+  const {
+    gemm,
+    add_products: addProducts,
+    __stack_pointer: stack,
+  } = exports as unknown as {
     gemm: (...numbers: number[]) => void
+    add_products: (...numbers: number[]) => void
     __stack_pointer: WebAssembly.Global<'i32'>
   }
   const rooms = new Map<string, Float64Array>()
   let end = start + STACK_BYTES
   stack.value = end
-  const address = ({ values, at }: Rows): number => values.byteOffset + 8 * at
+  const singles = new Map<string, Float32Array>()
+  const address = ({ values, at }: Rows<Float64Array | Float32Array>): number =>
+    values.byteOffset + values.BYTES_PER_ELEMENT * at
   return {
     room(key, length) {
       let room = rooms.get(key)
@@ -45,9 +52,21 @@ export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, 
       }
       return room.subarray(0, length).fill(0)
     },
+    floats(key, length) {
+      let room = singles.get(key)
+      if (room === undefined || room.length < length) {
+        room = new Float32Array(memory.buffer, end, length)
+        singles.set(key, room)
+        end += Math.ceil(length / 4) * 16
+      }
+      return room.subarray(0, length).fill(0)
+    },
     numbers: (length) => new Float64Array(new SharedArrayBuffer(8 * length)),
     gemm(a, b, c, m, n, depth, sign) {
       gemm(address(a), a.stride, address(b), b.stride, address(c), c.stride, m, n, depth, sign)
+    },
+    addProducts(a, b, c, m, n, depth) {
+      addProducts(address(a), a.stride, address(b), b.stride, address(c), c.stride, m, n, depth)
     },
   }
 }

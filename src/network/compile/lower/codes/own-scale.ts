@@ -1,6 +1,6 @@
 // Decides whether the codes that a network computes at run time are only multiplied, and the results only by
 // their scale, so that the floats can replace the codes.
-import { type Graph, type Node, readsOf } from '../../onnx/ir/graph.ts'
+import { type Graph, type Node, readsOf } from '../../../onnx/ir/graph.ts'
 
 /** Operators through which a factor of their first input is a factor of their output. */
 const LINEAR: ReadonlySet<string> = new Set([
