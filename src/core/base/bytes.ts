@@ -202,7 +202,8 @@ export function bufferSource(name: string, bytes: Uint8Array): ByteSource {
 const PASSAGE_BYTES = 1 << 20
 
 /** Node's streams of Blobs take twice as long as its arrays, which its collector frees in time. */
-const ARE_STREAMS_SLOW = 'process' in globalThis && globalThis.process?.versions?.node !== undefined
+const ARE_STREAMS_SLOW =
+  (globalThis as { process?: { versions?: { node?: string } } }).process?.versions?.node !== undefined
 
 /**
  * A source for a Blob or File. Only the requested ranges are read into memory. `failure` creates the error of
