@@ -7,7 +7,7 @@
 // peak of the build's arithmetic. Products with int8 codes have factors of 14 bits: two dots of bytes, or one
 // of words.
 //
-//   node wasm/tools/attention-bench.mjs [rounds] [name part] [--before FOLDER]
+//   node wasm/tools/attention-bench.mjs [rounds] [name part] [--before FOLDER] [--kv f32,int8,fp8]
 //
 // FOLDER holds the modules of another version, a copy of build/test-wasm.
 
@@ -63,10 +63,19 @@ const allocate = (bytes) => {
   return at
 }
 
-const FORMATS = { f32: 0, int8: 1, fp8: 2 }
-/** Bytes of one layer's keys or values in a block. */
-const partBytes = (format, words, kvHeads, dim) =>
-  kvHeads * 64 * (format === 'f32' ? 4 * dim : dim + 4 * words)
+const CODES = { f32: 0, int8: 1, fp8: 2 }
+/** Keys and values of each format of the rows. */
+const FORMATS = {
+  f32: { k: 'f32', v: 'f32' },
+  int8: { k: 'int8', v: 'int8' },
+  fp8: { k: 'int8', v: 'fp8' },
+}
+/** Bytes of one layer's keys and of its values in a block. */
+const partBytes = ({ kvHeads, dim, format }) => {
+  const { k, v } = FORMATS[format]
+  const each = (stored, words) => kvHeads * 64 * (stored === 'f32' ? 4 * dim : dim + 4 * words)
+  return [each(k, 3), each(v, v === 'fp8' ? 1 : 2)]
+}
 
 /** Fills memory with keys and values of all kinds: floats, or codes with scales and offsets near 0.01. */
 const fill = (format) => {
@@ -76,11 +85,12 @@ const fill = (format) => {
   }
 }
 
-const attention = ({ heads, kvHeads, dim, context, rows, format, window }) => {
+const attention = (shape) => {
+  const { heads, kvHeads, dim, context, rows, format, window } = shape
   next = BASE + COLD_BYTES
   const blocks = Math.ceil(context / 64)
-  const keyBytes = partBytes(format, 3, kvHeads, dim)
-  const blockBytes = keyBytes + partBytes(format, format === 'fp8' ? 1 : 2, kvHeads, dim)
+  const [keyBytes, valueBytes] = partBytes(shape)
+  const blockBytes = keyBytes + valueBytes
   const layers = Math.max(1, Math.floor(COLD_BYTES / (blocks * blockBytes)))
   const stride = heads * dim * 4
   const [table, q, y] = [layers * blocks * 4, rows * stride, rows * stride].map(allocate)
@@ -96,7 +106,13 @@ const attention = ({ heads, kvHeads, dim, context, rows, format, window }) => {
   u32.set([rows, 1, 0, 0, sequenceOf, positions, seq, 0], step / 4)
   const fields = {
     ...{ q, q_stride: stride, y, y_stride: stride, heads, kv_heads: kvHeads, head_dim: dim, k_offset: 0 },
-    ...{ v_offset: keyBytes, k_format: FORMATS[format], v_format: FORMATS[format], window, parts },
+    ...{
+      v_offset: keyBytes,
+      k_format: CODES[FORMATS[format].k],
+      v_format: CODES[FORMATS[format].v],
+      window,
+      parts,
+    },
     ratio: heads / kvHeads,
   }
   u32.set([OPS.attention.code, 0, ...OPS.attention.fields.map((field) => fields[field] ?? 0)], op / 4)
@@ -110,13 +126,14 @@ const attention = ({ heads, kvHeads, dim, context, rows, format, window }) => {
 }
 
 /** Operations, and bytes of keys and values. */
-const costOf = ({ heads, kvHeads, dim, context, rows, format, window }) => {
+const costOf = (shape) => {
+  const { heads, dim, context, rows, window } = shape
   const reach = (position) => Math.min(position + 1, window || Number.POSITIVE_INFINITY)
   let attended = 0
   for (let row = 0; row < rows; row++) attended += reach(context - rows + row)
   const distinct = Math.min(context, reach(context - rows) + rows - 1)
-  const each = partBytes(format, 3, kvHeads, dim) + partBytes(format, format === 'fp8' ? 1 : 2, kvHeads, dim)
-  return { ops: 4 * heads * dim * attended, bytes: (distinct * each) / 64 }
+  const [keyBytes, valueBytes] = partBytes(shape)
+  return { ops: 4 * heads * dim * attended, bytes: (distinct * (keyBytes + valueBytes)) / 64 }
 }
 
 const processorMs = () => {
@@ -194,10 +211,11 @@ for (const each of cases.filter(({ name }) => name.includes(only))) {
   }
 }
 const rate = (name, part) => LIMITS[name].units / at(LIMITS[name].samples, part) / 1e6
-const limitUs = (cost, format, build, part) => {
+const limitUs = ({ bytes, ops }, format, build, part) => {
   const products = Math.max(rate('dot_i16', part), build === 'relaxed' ? rate('dot_i8', part) / 2 : 0)
-  const peak = format === 'f32' ? rate('mul_add', part) : products
-  return Math.max(cost.bytes / rate('read_one', part), cost.ops / peak) / 1000
+  const peaks = { f32: rate('mul_add', part), int8: products, fp8: rate('mul_add', part) }
+  const { k, v } = FORMATS[format]
+  return Math.max(bytes / rate('read_one', part), ops / 2 / peaks[k] + ops / 2 / peaks[v]) / 1000
 }
 const show = (value) => value.toPrecision(3).padStart(8)
 for (const name of Object.keys(LIMITS))

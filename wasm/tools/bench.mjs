@@ -1,5 +1,5 @@
-// Measures the speed of the linear kernels and of attention next to the machine's limits, on one thread, with
-// the built test modules.
+// Measures the speed of the linear kernels and of rope_kv next to the machine's limits, on one thread, with the
+// built test modules. attention-bench.mjs measures attention.
 //
 // Cold: the working set cycles through far more memory than any cache holds. The figures are medians of
 // interleaved rounds.
@@ -122,50 +122,6 @@ const FORMATS = { f32: 0, int8: 1, fp8: 2 }
 const partBytes = (format, words, kvHeads, dim) =>
   kvHeads * 64 * (format === 'f32' ? 4 * dim : dim + 4 * words)
 
-/** Cold: the layers of a model with 24 layers, in turn. */
-const attention = (build, { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32', layers = 1 }) => {
-  next = scratch
-  const blocks = Math.ceil(context / 64)
-  const keyBytes = partBytes(k, 3, kvHeads, dim)
-  const blockBytes = keyBytes + partBytes(v, v === 'fp8' ? 1 : 2, kvHeads, dim)
-  const most = Math.min(layers, Math.floor(COLD_BYTES / (blocks * blockBytes)))
-  const table = allocate(most * blocks * 4)
-  const q = allocate(m * heads * dim * 4)
-  const y = allocate(m * heads * dim * 4)
-  const op = allocate(96)
-  const step = allocate(64)
-  const seq = allocate(64)
-  const parts = allocate(8 * heads * 16 * (12 + dim) * 4)
-  const run = modules[build].run
-  let layer = 0
-  return {
-    prepare: () => {
-      for (let b = 0; b < most * blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
-      for (let i = 0; i < (most * blocks * blockBytes) / 4; i++) {
-        // Fills memory with floats near 0.01, which serve as scales, offsets and sums. Their bytes serve as
-        // codes, which are normal ones for fp8.
-        const isWord = k !== 'f32' || v !== 'f32'
-        if (isWord) u32[BASE / 4 + i] = (Math.imul(i, 2654435761) & 0x07878787) | 0x3c383838
-        else f32[BASE / 4 + i] = Math.sin(i)
-      }
-      for (let i = 0; i < m * heads * dim; i++) f32[q / 4 + i] = Math.cos(i)
-      u32.set([0, m, context - m, table, 0, 0, 0], seq / 4)
-      u32.set([m, 1, 0, 0, seq + 36, seq + 32, seq, 0], step / 4)
-      u32.set([context - 1, 0], seq / 4 + 8)
-      const stride = heads * dim * 4
-      u32.set([10, 0, q, stride, y, stride, 0, 0, heads, kvHeads, dim, 0, 0, keyBytes], op / 4)
-      u32.set([FORMATS[k], FORMATS[v], 0], op / 4 + 14)
-      f32[op / 4 + 17] = dim ** -0.5 / 1000
-      u32.set([0, parts, heads / kvHeads, 0], op / 4 + 18)
-    },
-    work: () => {
-      u32[seq / 4 + 3] = table + layer * blocks * 4
-      layer = (layer + 1) % most
-      run(0, op, step, 0, 1, 0, 1)
-    },
-  }
-}
-
 /**
  * Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
  * none.
@@ -234,13 +190,6 @@ const gemm = (build, encoding, n, k, m, cold = false) => {
   bench(name, 'GOP/s', made.work, (2 * n * k * m) / 1e9)
   if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
 }
-const attend = (build, shape) => {
-  const made = attention(build, shape)
-  const { heads, kvHeads, dim, context, m, k = 'f32', v = 'f32', layers } = shape
-  const name = `attention ${k},${v} ${heads}/${kvHeads}x${dim} at ${context} x${m}${layers ? ' cold' : ''} ${build}`
-  bench(name, 'us', made.work, undefined)
-  if (benches.at(-1)?.name === name) benches.at(-1).prepare = made.prepare
-}
 const turn = (build, shape) => {
   const made = rotate(build, shape)
   const { heads, kvHeads, dim, m, k, v, still } = shape
@@ -272,12 +221,6 @@ for (const build of Object.keys(modules)) {
     { k: 'int8', v: 'fp8' },
   ]
   for (const format of kv) {
-    for (const context of [512, 2048, 8192]) {
-      attend(build, { heads: 14, kvHeads: 2, dim: 64, context, m: 1, layers: 24, ...format })
-    }
-    attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 512, m: 16, ...format })
-    attend(build, { heads: 14, kvHeads: 2, dim: 64, context: 2048, m: 256, ...format })
-    attend(build, { heads: 8, kvHeads: 8, dim: 64, context: 512, m: 1, ...format })
     for (const m of [1, 256]) {
       turn(build, { heads: 14, kvHeads: 2, dim: 64, m, ...format })
       // Qwen2's slow pairs.
