@@ -31,7 +31,8 @@ const MAIN = [
   'start/first-page.spec.ts',
   'store/store.spec.ts',
   'widget/widget.spec.ts',
-  '{content-security,greedy,sampling}.spec.ts',
+  'content-security.spec.ts',
+  'library/{greedy,sampling}.spec.ts',
 ].map((path) => `**/e2e/${path}`)
 
 /** Chats with real models, which npm run setup downloads. */

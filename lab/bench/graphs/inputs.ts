@@ -1,6 +1,7 @@
 // Makes inputs for any graph: ids, masks and numbers, by the names and dtypes of its inputs.
+import type { NetworkTensor } from '../../../src/network/helpers/tensors.ts'
 import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
-import { countOf, type DType, FLOATS, type Tensor, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
+import { countOf, type DType, FLOATS, tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../test/helpers/random.ts'
 
 interface Taken {
@@ -32,7 +33,7 @@ export function drawnInputs(
   inputs: readonly Taken[],
   sizes: readonly number[],
   vocabulary: number,
-): Record<string, Tensor> {
+): Record<string, NetworkTensor> {
   const random = new Random(7)
   const axes = openAxes(inputs)
   return Object.fromEntries(
@@ -68,7 +69,7 @@ interface FedInput {
 export function feedsOf(
   inputs: readonly FedInput[],
   shape: readonly number[] | undefined,
-): ReadonlyMap<string, Tensor> {
+): ReadonlyMap<string, NetworkTensor> {
   const random = new Random(7)
   return new Map(
     inputs.map(({ name, type }, at) => {
@@ -76,7 +77,8 @@ export function feedsOf(
       const dims = at === 0 && shape !== undefined ? shape : known
       const dtype = type?.dtype ?? 'f32'
       const draw = FLOATS.includes(dtype) ? () => random.signed() : () => random.below(MAX_DRAWN)
-      return [name, tensorOf(dtype, dims, Float64Array.from({ length: countOf(dims) }, draw))]
+      const tensor = tensorOf(dtype, dims, Float64Array.from({ length: countOf(dims) }, draw))
+      return [name, tensor as NetworkTensor]
     }),
   )
 }

@@ -25,7 +25,13 @@ import type { Connection } from '../../engine/wire/connection.ts'
 import { NETWORK_FALLBACKS, NETWORK_WEIGHTS, type WeightPolicy } from '../compile/lower/policy.ts'
 import type { OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
-import { checkTensor, type NetworkTensor } from '../helpers/tensors.ts'
+import {
+  type NetworkInput,
+  type NetworkResult,
+  type NetworkTensor,
+  resultOf,
+  valueFrom,
+} from '../helpers/tensors.ts'
 import { NETWORK_LIMITS, type NetworkLimits } from '../onnx/graph-budget.ts'
 import type { LoadedNetwork, NetworkHost } from '../service/build-network.ts'
 import type {
@@ -47,7 +53,13 @@ export {
 } from '../helpers/picture-tensor.ts'
 export type { Numbers } from '../helpers/rows.ts'
 export { softmax } from '../helpers/softmax.ts'
-export type { NetworkDType, NetworkTensor } from '../helpers/tensors.ts'
+export type {
+  NetworkDType,
+  NetworkInput,
+  NetworkResult,
+  NetworkStrings,
+  NetworkTensor,
+} from '../helpers/tensors.ts'
 export { type TopScore, topK } from '../helpers/top-k.ts'
 export type { NetworkLimits } from '../onnx/graph-budget.ts'
 export type { NetworkFallback, NetworkMemory, NetworkValue } from '../service/network-protocol.ts'
@@ -267,11 +279,15 @@ export class Network implements AsyncDisposable {
   }
 
   /**
-   * Computes the outputs. Takes one tensor per input, by name.
+   * Computes the outputs. Takes one tensor per input, by name, and a list of tensors for a sequence. An
+   * optional input may be missing, and an optional output without a value is.
    *
    * ```ts
    * const { last_hidden_state } = await network.run({ input_ids, attention_mask, token_type_ids })
+   * const { labels } = await network.run<NetworkStrings>({ scores })
    * ```
+   *
+   * `Result` says what the outputs are if they are not all tensors of numbers.
    *
    * The first run with new sizes plans them, which takes a few milliseconds. Runs execute one after another.
    * An abort or a time limit takes effect between two parts of a run, each about 200 ms long. A worker that
@@ -282,10 +298,10 @@ export class Network implements AsyncDisposable {
    * the run exceeds the limits or the device's memory; with `disposed`, a `TimeoutError`, or the signal's
    * reason.
    */
-  async run(
-    inputs: Readonly<Record<string, NetworkTensor>>,
+  async run<Result extends NetworkResult = NetworkTensor>(
+    inputs: Readonly<Record<string, NetworkInput>>,
     options?: NetworkRunOptions,
-  ): Promise<Record<string, NetworkTensor>> {
+  ): Promise<Record<string, Result>> {
     const loaded = this.loaded()
     const signal = signalOf(options)
     const timeLimitMs = readFrom('the options', () => options?.timeLimitMs) ?? this.timeLimitMs
@@ -299,15 +315,15 @@ export class Network implements AsyncDisposable {
         this.inputs.map(({ name }) => name),
       )
       return new Map(
-        this.inputs.flatMap(({ name, dtype }) =>
-          Object.hasOwn(inputs, name) && dtype !== undefined
-            ? [[name, checkTensor(name, inputs[name], dtype)] as const]
-            : [],
-        ),
+        this.inputs.flatMap((input) => {
+          const value = Object.hasOwn(inputs, input.name) ? inputs[input.name] : undefined
+          return value === undefined ? [] : [[input.name, valueFrom(input, value)] as const]
+        }),
       )
     })
     signal?.throwIfAborted()
-    return Object.fromEntries(await inTime(signal, timeLimitMs, (either) => loaded.run(feeds, either)))
+    const outputs = await inTime(signal, timeLimitMs, (either) => loaded.run(feeds, either))
+    return Object.fromEntries([...outputs].map(([name, value]) => [name, resultOf(value) as Result]))
   }
 
   /** Bytes of memory in use after the load or the last run. */

@@ -57,12 +57,18 @@ export const keyOf = (
 export function checkDtypes({ inputs }: Pick<Graph, 'inputs'>, feeds: ReadonlyMap<string, Tensor>): void {
   for (const { name, type } of inputs) {
     const given = feeds.get(name)
-    if (given !== undefined && given.dtype !== type!.dtype)
-      throw new HalfbyteError(
-        'unsupported',
-        `the input ${name} is ${given.dtype} but the model takes ${type!.dtype}; convert it`,
-        { name, given: given.dtype, due: type!.dtype },
-      )
+    if (given === undefined) continue
+    const wrong = [given, ...(given.items ?? [])].find(({ dtype }, at) => {
+      const due = at === 0 ? type : type?.item
+      return due !== undefined && due.dtype !== dtype
+    })
+    if (wrong === undefined) continue
+    const due = wrong === given ? type!.dtype : `${type!.item!.dtype} in a sequence`
+    throw new HalfbyteError(
+      'unsupported',
+      `the input ${name} is ${wrong.dtype} but the model takes ${due}; convert it`,
+      { name, given: wrong.dtype, due },
+    )
   }
 }
 

@@ -7,6 +7,7 @@ import { graphBudget } from './graph-budget.ts'
 import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
 import { checkAxes, type Evaluate, unclaimed, unfit } from './ir/operator.ts'
 import { BITS, type DType, isFloat, rounder, type Tensor } from './ir/tensor.ts'
+import { StringList, withOwnStrings } from './ir/values.ts'
 import { operatorName } from './operator-table.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
@@ -50,7 +51,7 @@ export function* evaluateInSteps(
   const run = new Run(budget, evaluators)
   try {
     const made = yield* run.steps(graph, (name) => feeds.get(name))
-    return new Map(graph.outputs.map((name, index) => [name, made[index]!]))
+    return new Map(graph.outputs.map((name, index) => [name, withOwnStrings(made[index]!)]))
   } finally {
     run.end()
   }
@@ -63,7 +64,12 @@ export function evaluateNode(
   { budget = graphBudget(), evaluators = NONE }: Resources = {},
   outer: Lookup = () => undefined,
 ): readonly (Tensor | undefined)[] {
-  return new Run(budget, evaluators).node(node, inputs, outer)
+  const run = new Run(budget, evaluators)
+  try {
+    return run.node(node, inputs, outer).map((made) => made && withOwnStrings(made))
+  } finally {
+    run.end()
+  }
 }
 
 /** Work units of a node in addition to its elements, and of one run of its nested graph. */
@@ -75,6 +81,11 @@ class Run {
   readonly #evaluators: Evaluators
   /** Reference counts of buffers: from names in running graphs, and from values carried by loops. */
   readonly #readers = new Map<ArrayBufferLike, number>()
+  readonly #strings = new StringList((bytes) => {
+    this.#stringBytes += bytes
+    this.#budget.hold(bytes)
+  })
+  #stringBytes = 0
 
   constructor(budget: Budget, evaluators: Evaluators) {
     this.#budget = budget
@@ -85,6 +96,7 @@ class Run {
   keep(tensors: readonly (Tensor | undefined)[]): void {
     for (const tensor of tensors) {
       if (tensor === undefined) continue
+      if (tensor.items !== undefined) this.keep(tensor.items)
       const { buffer } = tensor.data
       const readers = this.#readers.get(buffer) ?? 0
       this.#readers.set(buffer, readers + 1)
@@ -95,6 +107,7 @@ class Run {
   drop(tensors: readonly (Tensor | undefined)[]): void {
     for (const tensor of tensors) {
       if (tensor === undefined) continue
+      if (tensor.items !== undefined) this.drop(tensor.items)
       const { buffer } = tensor.data
       const readers = this.#readers.get(buffer)! - 1
       if (readers > 0) this.#readers.set(buffer, readers)
@@ -106,6 +119,8 @@ class Run {
   end(): void {
     for (const { byteLength } of this.#readers.keys()) this.#budget.release(byteLength)
     this.#readers.clear()
+    this.#budget.release(this.#stringBytes)
+    this.#stringBytes = 0
   }
 
   /** The graph's outputs, which the caller drops. A value is dropped when its last reader has run. */
@@ -140,7 +155,7 @@ class Run {
     }
     const outputs = graph.outputs.map((name) => {
       const value = lookup(name)
-      if (value !== undefined) return value
+      if (value !== undefined) return this.#strings.of(value)
       throw new HalfbyteError(
         'format',
         `graph ${graph.name}: no node produces its output ${name}; export it again`,
@@ -153,7 +168,8 @@ class Run {
   }
 
   /** `lookup` finds the values visible to the graphs in the node's attributes. */
-  node(node: Node, inputs: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
+  node(node: Node, given: readonly (Tensor | undefined)[], lookup: Lookup): readonly (Tensor | undefined)[] {
+    const inputs = given.map((tensor) => tensor && this.#strings.of(tensor))
     const why = whyUnclaimed(
       node,
       inputs.map((input) => input?.dtype),
@@ -186,7 +202,7 @@ class Run {
         for (const tensor of tensors) count(tensor, -1)
         this.drop(tensors)
       },
-    }).map((tensor) => tensor && rounded(tensor))
+    }).map((tensor) => tensor && this.#strings.of(rounded(tensor)))
     budget.spend(unitsOf(made))
     for (const tensor of made) checkAxes(node, tensor?.dims)
     for (const [tensor, readers] of carried)
@@ -219,6 +235,7 @@ const SLOW_UNITS = 4
 const unitsOf = (tensors: readonly (Tensor | undefined)[]): number =>
   tensors.reduce((sum, tensor) => {
     if (tensor === undefined) return sum
+    if (tensor.items !== undefined) return sum + tensor.items.length
     return sum + tensor.data.length * (SLOW.includes(tensor.dtype) ? SLOW_UNITS : 1)
   }, 0)
 

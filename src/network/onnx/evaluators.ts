@@ -14,6 +14,8 @@ import { PRODUCTS } from './evaluators/products.ts'
 import { RECURRENT } from './evaluators/recurrent.ts'
 import { SAMPLED } from './evaluators/sample.ts'
 import { SIGNALS } from './evaluators/signals.ts'
+import { SEQUENCES } from './evaluators/values/sequences.ts'
+import { STRINGS } from './evaluators/values/strings.ts'
 
 /** One for each operator whose entry has none. */
 export const EVALUATORS: Evaluators = new Map([
@@ -28,5 +30,7 @@ export const EVALUATORS: Evaluators = new Map([
   ...PRODUCTS,
   ...RECURRENT,
   ...SAMPLED,
+  ...SEQUENCES,
   ...SIGNALS,
+  ...STRINGS,
 ])

@@ -17,7 +17,7 @@ export const inferTypes = (graph: Graph): Types =>
   memo(INFERRED, graph, () =>
     infer(
       graph,
-      graph.inputs.map(({ type }) => type),
+      [],
       () => undefined,
       () => undefined,
     ),
@@ -38,8 +38,8 @@ function infer(
     if (constant === undefined) return types.has(name) ? undefined : outerConstant(name)
     return isStored(constant) ? undefined : constant
   }
-  for (const [index, { name, type }] of graph.inputs.entries()) {
-    const known = inputs[index] ?? type
+  for (const [index, { name, type, isOptional }] of graph.inputs.entries()) {
+    const known = inputs[index] ?? (isOptional ? undefined : type)
     if (known !== undefined) types.set(name, known)
   }
   for (const [name, constant] of graph.constants) types.set(name, typeOf(constant))
@@ -48,9 +48,16 @@ function infer(
   return types
 }
 
-/** The types of the graph's inputs, to which `inferAgain` adds the types of its values. */
+/**
+ * The types of the graph's inputs, to which `inferAgain` adds the types of its values. Nothing is known of a
+ * value that may be absent.
+ */
 export const inputTypes = ({ inputs }: Graph): Map<string, Type> =>
-  new Map(inputs.flatMap(({ name, type }) => (type === undefined ? [] : [[name, type] as const])))
+  new Map(
+    inputs.flatMap(({ name, type, isOptional }) =>
+      type === undefined || isOptional ? [] : [[name, type] as const],
+    ),
+  )
 
 /**
  * The types of a node's outputs, once more is known about its inputs. Constants need not be among the types.

@@ -31,6 +31,8 @@ import { REDUCE } from './operators/reduce.ts'
 import { SHAPES } from './operators/shapes.ts'
 import { SIGNALS } from './operators/signals.ts'
 import { UNARY } from './operators/unary.ts'
+import { SEQUENCES } from './operators/values/sequences.ts'
+import { STRINGS } from './operators/values/strings.ts'
 
 /** Every operator that has an entry. Each passes its ONNX node tests. */
 export const OPERATORS: readonly Operator[] = [
@@ -58,8 +60,10 @@ export const OPERATORS: readonly Operator[] = [
   ...REDUCE,
   ...ROTARY,
   ...SAMPLED,
+  ...SEQUENCES,
   ...SHAPES,
   ...SIGNALS,
+  ...STRINGS,
   ...UNARY,
   ...ACTIVATIONS,
   ...BLOCKS,

@@ -8,6 +8,7 @@ import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
 import { removeDead, shareCommon } from './passes/redundant.ts'
+import { resolveSequences } from './passes/sequences.ts'
 import { shareHeads } from './passes/shared-heads.ts'
 import { sinkJoins } from './passes/sink.ts'
 import { unrollLoops } from './passes/unroll.ts'
@@ -19,6 +20,7 @@ export const NEEDED_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  resolveSequences,
   unrollLoops,
   removeDead,
 ]
@@ -49,6 +51,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  resolveSequences,
   unrollLoops,
   sinkJoins,
   shareHeads,

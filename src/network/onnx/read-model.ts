@@ -298,7 +298,8 @@ class ModelReader {
           `tensor ${name} has ${length} bytes, but its shape [${dims}] needs ${byteLength}`,
         )
     }
-    if (data.in === 'external') {
+    if (data.in === 'strings') constants.set(name, tensorFrom(file, fields))
+    else if (data.in === 'external') {
       const location = externalLocation(file, name, data.entries)
       const place = externalRange(file, fields, data.entries, await this.#external(location))
       constants.set(name, await this.#held({ dtype, dims, ...place, byteLength }, name, inline))

@@ -8,8 +8,9 @@ import type { OpenFiles } from '../../engine/load/open/requested-files.ts'
 import type { RunnableGraph } from '../compile/compiled-graph.ts'
 import type { OpenNetwork, OpenNetworkOptions } from '../compile/open-network.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
+import type { Input } from '../onnx/ir/graph.ts'
 import type { Tensor } from '../onnx/ir/tensor.ts'
-import type { NetworkInfo, NetworkMemory, RunRequest } from './network-protocol.ts'
+import type { NetworkInfo, NetworkMemory, NetworkValue, RunRequest } from './network-protocol.ts'
 
 /** More threads would gain little, because a network's steps are short. */
 const MAX_AUTO_THREADS = 8
@@ -71,8 +72,8 @@ const loaded = (
   how: Pick<NetworkInfo, 'build' | 'threads' | 'metadata'>,
 ): LocalNetwork => ({
   info: {
-    inputs: graph.inputs.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),
-    outputs: graph.outputTypes.map(({ name, type }) => ({ name, dtype: type?.dtype, dims: type?.dims })),
+    inputs: graph.inputs.map(described),
+    outputs: graph.outputTypes.map(described),
     ...how,
   },
   parameters: graph.parameters,
@@ -87,6 +88,19 @@ const loaded = (
     await files.close()
   },
 })
+
+function described({ name, type, isOptional }: Input): NetworkValue {
+  const isSequence = type?.dtype === 'sequence'
+  const { dtype, dims } = (isSequence ? { ...type?.item, dims: undefined } : type) ?? {}
+  return {
+    name,
+    // A value without elements may still be one of any type.
+    dtype: dtype === 'sequence' || dtype === 'none' ? undefined : dtype,
+    dims,
+    ...(isSequence && { isSequence }),
+    ...(isOptional && { isOptional }),
+  }
+}
 
 /** Finds external data in the folder of the graph's address. Files picked by the user have no folder. */
 export function dataBeside(

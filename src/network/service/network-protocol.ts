@@ -3,20 +3,28 @@ import type { Build } from '../../core/runtime/features.ts'
 import type { LoadRequest } from '../../engine/wire/protocol.ts'
 import type { WeightPolicy } from '../compile/lower/policy.ts'
 import type { ForeignNode } from '../compile/refusal.ts'
+import type { NetworkDType } from '../helpers/tensors.ts'
 import type { NetworkLimits } from '../onnx/graph-budget.ts'
-import type { DType, Tensor } from '../onnx/ir/tensor.ts'
+import type { Tensor } from '../onnx/ir/tensor.ts'
 
 /** An input or an output of a network. */
 export interface NetworkValue {
   /** Its name in the file; the key of the tensors that `run` takes and returns. */
   readonly name: string
-  /** Undefined for an output whose type is known only after a run. */
-  readonly dtype: DType | undefined
+  /**
+   * The type of the elements, or of those of a sequence's tensors. Undefined for an output whose type is
+   * known only after a run.
+   */
+  readonly dtype: NetworkDType | 'string' | undefined
   /**
    * Sizes of the axes. A string names a size that each run chooses; it must be equal in all inputs that use
-   * the name. Undefined if the file does not state them.
+   * the name. Undefined if the file does not state them, and for a sequence.
    */
   readonly dims: readonly (number | string)[] | undefined
+  /** Whether it is a list of tensors. */
+  readonly isSequence?: true
+  /** Whether a run may omit it. */
+  readonly isOptional?: true
 }
 
 /** Bytes that a network uses. */

@@ -38,5 +38,7 @@ export function createNetworkService(load: NetworkLoader): NetworkService {
 
 /** Lists each buffer once, because two outputs may be the same tensor. */
 const buffersOf = (tensors: NamedTensors): Transferable[] => [
-  ...new Set(tensors.map(([, { data }]) => data.buffer as ArrayBuffer)),
+  ...new Set(
+    tensors.flatMap(([, tensor]) => (tensor.items ?? [tensor]).map(({ data }) => data.buffer as ArrayBuffer)),
+  ),
 ]

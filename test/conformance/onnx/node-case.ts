@@ -8,8 +8,10 @@ import { isHalfbyteError } from '../../../src/core/base/errors.ts'
 import { Message } from '../../../src/core/formats/protobuf.ts'
 import { inferTypes, type Types } from '../../../src/network/onnx/infer.ts'
 import type { Dim } from '../../../src/network/onnx/ir/dims.ts'
-import type { Graph } from '../../../src/network/onnx/ir/graph.ts'
+import type { Graph, Input } from '../../../src/network/onnx/ir/graph.ts'
 import { isFloat, numbersOf, reader, type Tensor } from '../../../src/network/onnx/ir/tensor.ts'
+import { sequenceOf, textsOf } from '../../../src/network/onnx/ir/values.ts'
+import { readValue } from '../../../src/network/onnx/proto/graph-proto.ts'
 import { readTensorFields, tensorFrom } from '../../../src/network/onnx/proto/tensor-proto.ts'
 import { type OnnxModel, readModel } from '../../../src/network/onnx/read-model.ts'
 import { evaluate } from './verify/evaluate.ts'
@@ -109,7 +111,13 @@ export async function judgeCase(
     if (sets.length === 0) return { is: 'failed', why: 'it has no data' }
     const types = inferTypes(model.graph)
     for (const set of sets) {
-      const why = await judgeSet(model, types, set, compute, tolerance)
+      const why = await judgeSet(
+        { ...model, results: resultsOf(source.name, bytes) },
+        types,
+        set,
+        compute,
+        tolerance,
+      )
       if (why !== undefined) return { is: 'failed', why }
     }
     return { is: 'passed', ops: operatorsIn(model.graph) }
@@ -126,23 +134,41 @@ const operatorsIn = (graph: Graph): string[] =>
     ...[...attributes.values()].flatMap(({ kind, value }) => (kind === 'graph' ? operatorsIn(value) : [])),
   ])
 
+/** The outputs of the file's graph, with their types, which the reader skips. */
+function resultsOf(title: string, bytes: Uint8Array): Input[] {
+  const results: Input[] = []
+  new Message(title, bytes).fields((field, model) => {
+    if (field !== 7) return
+    model.message().fields((part, graph) => {
+      if (part === 12) results.push(readValue(graph.message()))
+    })
+  })
+  return results
+}
+
 async function judgeSet(
-  { graph }: OnnxModel,
+  { graph, results }: OnnxModel & { readonly results: readonly Input[] },
   types: Types,
   { inputs, outputs }: Case['sets'][number],
   compute: Compute,
   tolerance: Tolerance,
 ): Promise<string | undefined> {
   const feeds = new Map<string, Tensor>()
-  for (const [index, { name }] of graph.inputs.entries()) {
-    const tensor = tensorIn(`input ${index}`, inputs[index])
-    if (tensor !== undefined) feeds.set(name, tensor)
+  for (const [index, input] of graph.inputs.entries()) {
+    const value = valueIn(input, inputs[index])
+    if (value !== undefined) feeds.set(input.name, value)
   }
+  const isLoose = [...graph.inputs, ...results].some(({ isOptional }) => isOptional)
   const made = await compute(graph, feeds)
-  for (const [index, name] of graph.outputs.entries()) {
-    const expected = tensorIn(`output ${index}`, outputs[index])
+  for (const [index, result] of results.entries()) {
+    const { name } = result
+    const expected = valueIn(result, outputs[index])
     if (expected === undefined) continue
-    const why = difference(made.get(name), expected, tolerance) ?? contradiction(types, name, expected)
+    // Nothing is known of values that may be absent.
+    const isKnown = !isLoose || types.has(name)
+    const why =
+      difference(made.get(name), expected, tolerance) ??
+      (isKnown ? contradiction(types, name, expected) : undefined)
     if (why !== undefined) return `output ${name}: ${why}`
   }
   return undefined
@@ -164,9 +190,25 @@ function contradiction(types: Types, name: string, found: Tensor): string | unde
 const agree = (known: readonly Dim[], found: readonly number[]): boolean =>
   known.length === found.length && known.every((size, at) => typeof size === 'string' || size === found[at])
 
-function tensorIn(title: string, bytes: Uint8Array | undefined): Tensor | undefined {
+/** A TensorProto, a SequenceProto or an OptionalProto, according to its type. Undefined if it is absent. */
+function valueIn({ name, type, isOptional }: Input, bytes: Uint8Array | undefined): Tensor | undefined {
   if (bytes === undefined || bytes.byteLength === 0) return undefined
-  return tensorFrom(title, readTensorFields(new Message(title, bytes)))
+  const message = new Message(name, bytes)
+  if (!isOptional) return bareValue(message, type?.dtype === 'sequence')
+  let value: Tensor | undefined
+  message.fields((field) => {
+    if (field === 3 || field === 5) value = bareValue(message.message(), field === 5)
+  })
+  return value
+}
+
+function bareValue(message: Message, isSequence: boolean): Tensor {
+  if (!isSequence) return tensorFrom(message.file, readTensorFields(message))
+  const items: Tensor[] = []
+  message.fields((field) => {
+    if (field === 3) items.push(bareValue(message.message(), false))
+  })
+  return sequenceOf(items)
 }
 
 /** Describes the first difference; undefined if there is none. */
@@ -178,6 +220,19 @@ export function difference(
   if (found === undefined) return 'is missing'
   if (found.dtype !== expected.dtype) return `is ${found.dtype} instead of ${expected.dtype}`
   if (`${found.dims}` !== `${expected.dims}`) return `has shape [${found.dims}] instead of [${expected.dims}]`
+  if (expected.items !== undefined) {
+    const [at] = [...expected.items.keys()].filter(
+      (index) =>
+        difference(found.items?.[index], expected.items![index]!, [relative, absolute]) !== undefined,
+    )
+    return at === undefined
+      ? undefined
+      : `element ${at} ${difference(found.items?.[at], expected.items[at]!, [relative, absolute])}`
+  }
+  if (expected.dtype === 'string') {
+    const [texts, due] = [JSON.stringify(textsOf(found)), JSON.stringify(textsOf(expected))]
+    return texts === due ? undefined : `is ${texts} instead of ${due}`
+  }
   const a = reader(found)
   const b = reader(expected)
   for (let at = 0; at < expected.data.length; at++) {

@@ -20,7 +20,7 @@ export class ConstantPool {
 }
 
 function areEqual(one: Constant, other: Constant): boolean {
-  if (one.dtype !== other.dtype || `${one.dims}` !== `${other.dims}`) return false
+  if (one.dtype === 'string' || one.dtype !== other.dtype || `${one.dims}` !== `${other.dims}`) return false
   if (isStored(one) || isStored(other))
     return isStored(one) && isStored(other) && one.source === other.source && one.offset === other.offset
   const [left, right] = [one, other].map(

@@ -4,6 +4,7 @@
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, type Node, readersOf, type Type } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
+import { ALL_DTYPES } from '../../onnx/ir/tensor.ts'
 import { type LoopOperator, operatorName, rowOf } from '../../onnx/operator-table.ts'
 import { whyUnclaimed } from '../../onnx/operators.ts'
 import { isAll, type Loop, type LoopList, type Value } from '../loops/loops.ts'
@@ -93,11 +94,14 @@ function readLoops(loops: readonly Loop[], read: Set<Value>): readonly Loop[] {
  * Why a node cannot be compiled at any size, as a clause; undefined if that depends on the sizes. Also gives
  * a reason for nodes that passes compute.
  */
-export const refusalOf = (node: Node, types: ReadonlyMap<string, Type>): string | undefined =>
-  whyUnclaimed(
-    node,
-    node.inputs.map((name) => types.get(name)?.dtype),
-  ) ?? (handlerOf(node) === undefined ? whyNotCompiled(node) : undefined)
+export function refusalOf(node: Node, types: ReadonlyMap<string, Type>): string | undefined {
+  const dtypes = node.inputs.map((name) => types.get(name)?.dtype)
+  const why = whyUnclaimed(node, dtypes)
+  if (why !== undefined) return why
+  const other = dtypes.find((dtype) => dtype !== undefined && !ALL_DTYPES.includes(dtype))
+  if (other !== undefined) return `it reads a value of type ${other}`
+  return handlerOf(node) === undefined ? whyNotCompiled(node) : undefined
+}
 
 const whyNotCompiled = (node: Node): string =>
   rowOf(node)?.lower === 'sizes' ? 'its sizes depend on computed values' : 'the compiler does not support it'

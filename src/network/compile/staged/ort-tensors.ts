@@ -4,6 +4,7 @@ import { floatToHalf, halfTable } from '../../../core/base/half.ts'
 import type { Node } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import type { DType, Elements, Tensor } from '../../onnx/ir/tensor.ts'
+import { stringTensor, textsOf } from '../../onnx/ir/values.ts'
 
 /** bf16 and 4-bit values cannot be passed to onnxruntime-web. */
 const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>([
@@ -19,6 +20,7 @@ const NAMES: ReadonlyMap<DType, OrtTensor.Type> = new Map<DType, OrtTensor.Type>
   ['i64', 'int64'],
   ['u64', 'uint64'],
   ['bool', 'bool'],
+  ['string', 'string'],
 ])
 const DTYPES: ReadonlyMap<string, DType> = new Map([...NAMES].map(([dtype, name]) => [name, dtype]))
 
@@ -29,7 +31,7 @@ export function checkPassed(dtype: DType, name: string, reader: Node): void {
 }
 
 /**
- * The dtype of an output. Throws `unsupported` for strings, sequences and anything else that is not a tensor
+ * The dtype of an output. Throws `unsupported` for sequences and anything else that is not a tensor
  * here.
  */
 export function dtypeFrom(type: string, name: string, maker: Node): DType {
@@ -39,13 +41,16 @@ export function dtypeFrom(type: string, name: string, maker: Node): DType {
   return dtype
 }
 
-export function toOrt(make: TensorConstructor, { dtype, dims, data }: Tensor): OrtTensor {
+export function toOrt(make: TensorConstructor, tensor: Tensor): OrtTensor {
+  const { dtype, dims, data } = tensor
+  if (dtype === 'string') return new make('string', textsOf(tensor), dims)
   const given = dtype === 'f16' ? Uint16Array.from(data as Float32Array, floatToHalf) : data
   return new make(NAMES.get(dtype)!, given as Float32Array, dims)
 }
 
 export function fromOrt({ type, dims, data }: OrtTensor, name: string, maker: Node): Tensor {
   const dtype = dtypeFrom(type, name, maker)
+  if (dtype === 'string') return stringTensor(dims, data as string[])
   if (dtype !== 'f16') return { dtype, dims, data: data as Elements }
   // Newer browsers have a typed array for this dtype.
   const { buffer, byteOffset, length } = data as Uint16Array

@@ -18,8 +18,8 @@ export interface Split {
   /** Nodes that read only inputs, constants and each other, and are compiled. */
   readonly compiled: Part
   /**
-   * The foreign nodes that come next, each part connected. No part reads another, and a part uses one version
-   * of each operator set.
+   * The foreign nodes that come next, each part connected. No part reads another, and for onnxruntime-web a
+   * part uses one version of each operator set.
    */
   readonly foreign: readonly Part[]
   /** Names of computed values that decide which nodes of the rest run, such as the condition of an `If`. */
@@ -34,7 +34,8 @@ export interface Split {
  */
 export type Place = 'compiled' | 'foreign' | 'undecided'
 
-export function splitGraph(graph: Graph, placeOf: (node: Node) => Place): Split {
+/** `isMixed`: whether foreign parts may mix versions of an operator set. */
+export function splitGraph(graph: Graph, placeOf: (node: Node) => Place, isMixed = false): Split {
   const ready = new Set([...graph.inputs.map(({ name }) => name), ...graph.constants.keys()])
   const isReady = (node: Node) => readsOf(node).every((name) => ready.has(name))
   const take = (nodes: readonly Node[], isTaken: (node: Node) => boolean): Node[] =>
@@ -53,6 +54,7 @@ export function splitGraph(graph: Graph, placeOf: (node: Node) => Place): Split 
   const versions = new Map<string, number>()
   const foreign = take(others, (node) => {
     if (placeOf(node) !== 'foreign') return false
+    if (isMixed) return true
     // A pass may have replaced a node by one of a later opset version than the file's.
     const version = versions.get(node.domain) ?? node.version
     versions.set(node.domain, version)
@@ -75,12 +77,23 @@ export function splitGraph(graph: Graph, placeOf: (node: Node) => Place): Split 
   }
 }
 
-/** The inputs of a node whose values decide which nodes it runs, or how often. */
+/** The inputs of a node whose values decide which nodes it runs and how often, or which tensors it passes on. */
 export function decidingInputs({ op, domain, inputs }: Node): readonly string[] {
   if (domain !== '') return []
-  const count = op === 'If' ? 1 : op === 'Loop' ? 2 : 0
-  return inputs.slice(0, count).filter((name) => name !== '')
+  return inputs.slice(...(DECIDING.get(op) ?? [0, 0])).filter((name) => name !== '')
 }
+
+/** From where to where. */
+const DECIDING: ReadonlyMap<string, readonly [number, number]> = new Map([
+  ...([
+    ['If', [0, 1]],
+    ['Loop', [0, 2]],
+    ['SequenceAt', [1, 2]],
+    ['SequenceErase', [1, 2]],
+    ['SequenceInsert', [2, 3]],
+    ['SplitToSequence', [1, 2]],
+  ] as const),
+])
 
 /** `wanted`: names that are read elsewhere. */
 function partOf({ constants }: Graph, nodes: readonly Node[], wanted: ReadonlySet<string>): Part {

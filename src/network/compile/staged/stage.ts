@@ -57,6 +57,7 @@ export function planStage(graph: Graph, { weights, budget, fallback }: StageOpti
     const { compiled, foreign, deciding, rest } = splitGraph(
       graph,
       places(graph, { reasons, types, fallback }),
+      fallback === undefined,
     )
     const own: Graph = { ...compiled, name: graph.name, inputs: typedInputs(compiled, types) }
     budget.startAgain()

@@ -11,7 +11,7 @@ import { type Graph, hasGraph, type Input, type Type } from '../../onnx/ir/graph
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { runPasses } from '../../onnx/passes/pass.ts'
 import { COMPILER_PASSES } from '../../onnx/passes.ts'
-import { boundGraph, checkDtypes, keyOf, shapesOf } from '../bind.ts'
+import { boundGraph, checkDtypes, shapesOf } from '../bind.ts'
 import { ConstantPool } from '../cache/constant-pool.ts'
 import type { PlanCache } from '../cache/plan-cache.ts'
 import { MAX_PROGRAMS, parametersOf, type RunnableGraph } from '../compiled-graph.ts'
@@ -21,6 +21,7 @@ import type { ForeignNode } from '../refusal.ts'
 import { constantTensor } from '../run/constant-tensor.ts'
 import type { Functions, LoadedProgram } from '../run/machine.ts'
 import { fromCache, toCache } from './cached-stage.ts'
+import { expandedGraph, expandedValues, givenValues, keyOfValues, ownValue } from './expand.ts'
 import { isScripted, runScript } from './script-parts.ts'
 import type { Sessions } from './sessions.ts'
 import { decidingInputs, namesOfSizes, type Part, restOf, splitGraph } from './split.ts'
@@ -188,7 +189,7 @@ export class StagedGraph implements RunnableGraph {
     checkDtypes({ inputs }, feeds)
     const outputs = outputTypes.map(({ name }) => name)
     const found = new Map<string, Tensor>()
-    let values = new Map(feeds)
+    let values = givenValues(inputs, feeds)
     let stage: Stage | undefined = await this.#stageOf(
       this.#first,
       { inputs, graph: this.#whole, values, deciding, path: '' },
@@ -196,22 +197,25 @@ export class StagedGraph implements RunnableGraph {
     )
     while (stage !== undefined) {
       this.#check(signal)
+      const known = expandedValues(values)
+      // Others may be constants of the graph, or inputs.
+      const isOwn = new Set<string>()
       if (stage.compiled !== undefined) {
-        const made = await (await this.machine.open()).run(stage.compiled, values, signal)
-        for (const [name, tensor] of made) values.set(name, tensor)
+        const made = await (await this.machine.open()).run(stage.compiled, known, signal)
+        for (const [name, tensor] of made) known.set(name, tensor)
+        for (const name of made.keys()) isOwn.add(name)
       }
       for (const part of stage.foreign) {
-        const made = await this.#foreignRun(part, stage, values, signal)
-        for (const [name, tensor] of made) values.set(name, tensor)
+        const made = await this.#foreignRun(part, stage, known, signal)
+        for (const [name, tensor] of made) known.set(name, tensor)
         this.#check(signal)
       }
       for (const name of outputs) {
-        const tensor = values.get(name) ?? (await constantOf(stage.graph, name, signal))
-        if (tensor !== undefined) found.set(name, tensor)
+        const tensor = known.get(name) ?? (await constantOf(stage.graph, name, signal))
+        if (tensor !== undefined) found.set(name, isOwn.has(name) ? tensor : ownValue(tensor))
       }
       const { rest, next, deciding, path }: Stage = stage
-      const current: Map<string, Tensor> = values
-      values = new Map(rest?.inputs.map(({ name }) => [name, current.get(name)!]))
+      values = new Map(rest?.inputs.map(({ name }) => [name, known.get(name)!]))
       const typed: Graph | undefined = rest && withTypes(rest, values)
       stage =
         typed &&
@@ -221,7 +225,7 @@ export class StagedGraph implements RunnableGraph {
           signal,
         ))
     }
-    return new Map(outputs.map((name) => [name, found.get(name)!]))
+    return new Map(outputs.flatMap((name) => (isPresent(found.get(name)!) ? [[name, found.get(name)!]] : [])))
   }
 
   #check(signal: AbortSignal | undefined): void {
@@ -288,7 +292,7 @@ export class StagedGraph implements RunnableGraph {
   async #stageOf(stages: LruCache<string, Stage>, planning: Planning, signal?: AbortSignal): Promise<Stage> {
     const { inputs, values, deciding } = planning
     const decided = picked(deciding, values)
-    const key = keyOf({ inputs }, shapesOf(values)) + valuesOf(decided)
+    const key = keyOfValues(inputs, values) + valuesOf(decided)
     const known = stages.get(key)
     if (known !== undefined) return known
     const path = planning.path + key
@@ -313,7 +317,9 @@ export class StagedGraph implements RunnableGraph {
     signal: AbortSignal | undefined,
   ): Promise<Stage> {
     const budget = new ProgramBudget(this.#limits, signal)
-    const bound = boundGraph(await graph(), shapesOf(values), COMPILER_PASSES, budget, decided)
+    const whole = expandedGraph(await graph(), values)
+    const shapes = shapesOf(expandedValues(values))
+    const bound = boundGraph(whole, shapes, COMPILER_PASSES, budget, decided)
     const fallback = this.#sessions && 'ort'
     const planned = planStage(bound, { weights: this.machine.weights, budget, fallback })
     const stage = await this.#loaded(planned, path, signal)
@@ -348,6 +354,9 @@ export class StagedGraph implements RunnableGraph {
     for (const { path, entry } of this.#uncached.splice(0)) await this.#plans?.write(path, entry())
   }
 }
+
+/** Whether an optional output has a value. */
+const isPresent = ({ dtype }: Tensor): boolean => dtype !== 'none'
 
 /** An output that passes have already computed. */
 async function constantOf(

@@ -161,10 +161,14 @@ export interface Type {
   readonly dims?: readonly Dim[] | undefined
   /** Elements in row-major order, if they are known. Only for integers: sizes, indices, axes. */
   readonly elements?: readonly Dim[] | undefined
+  /** What is known of all tensors of a sequence. */
+  readonly item?: Type | undefined
 }
 
 export interface Input {
   readonly name: string
+  /** Whether a run may omit the value. Its type is that of a value which is present. */
+  readonly isOptional?: true
   /** Absent if the file does not say. Only inputs of graphs in attributes may lack it. */
   readonly type?: Type | undefined
 }

@@ -4,7 +4,10 @@ import { floatToHalf, halfToFloat } from '../../../core/base/half.ts'
 import { isMiniFloat, toMiniFloat } from './mini-floats.ts'
 
 /** Element types. The names are our own; `DTYPES` maps TensorProto's numbers to them. */
-export type DType = keyof typeof ARRAYS
+export type DType = NumberDType | 'string' | 'sequence' | 'none'
+
+/** Element types of tensors of numbers. */
+export type NumberDType = keyof typeof ARRAYS
 
 export type Elements =
   | Float32Array
@@ -20,12 +23,21 @@ export type Elements =
 
 /**
  * Elements in row-major order. Floats of fewer bits are held as f32, rounded to the dtype; integers of 4 and
- * 2 bits have one element per byte; bool is 0 or 1.
+ * 2 bits have one element per byte; bool is 0 or 1. Strings are held as indices into `strings`, so that
+ * whatever moves or compares elements needs no second form.
+ *
+ * `sequence` and `none` are the values of ONNX that are not tensors: a list of tensors, and an optional value
+ * that is absent. They have no elements, and only operators whose schema names these dtypes read them.
  */
 export interface Tensor {
   readonly dtype: DType
+  /** Of a sequence: its length. */
   readonly dims: readonly number[]
   readonly data: Elements
+  /** Of a tensor of strings; the first one is empty, because new tensors are filled with zeros. */
+  readonly strings?: readonly string[]
+  /** Of a sequence. */
+  readonly items?: readonly Tensor[]
 }
 
 const ARRAYS = {
@@ -54,7 +66,9 @@ const ARRAYS = {
   bool: Uint8Array,
 } as const
 
-/** Bits per element in files. */
+const ALL_ARRAYS = { ...ARRAYS, string: Int32Array, sequence: Int32Array, none: Int32Array } as const
+
+/** Bits per element in files; those of strings are listed one by one. */
 export const BITS: Readonly<Record<DType, number>> = {
   f32: 32,
   f64: 64,
@@ -79,9 +93,12 @@ export const BITS: Readonly<Record<DType, number>> = {
   i2: 2,
   u2: 2,
   bool: 8,
+  string: 32,
+  sequence: 32,
+  none: 32,
 }
 
-/** The numbers of TensorProto.DataType. */
+/** The numbers of TensorProto.DataType, except that of strings, which no operator makes of numbers. */
 export const DTYPES: ReadonlyMap<number, DType> = new Map<number, DType>([
   ...([
     [1, 'f32'],
@@ -112,10 +129,22 @@ export const DTYPES: ReadonlyMap<number, DType> = new Map<number, DType>([
   ] as const),
 ])
 
+/** That of strings. */
+export const STRING = 8
+
+/** The element type of a tensor in a file. */
+export const dtypeNumbered = (number: number): DType | undefined =>
+  number === STRING ? 'string' : DTYPES.get(number)
+
 export const FLOATS: readonly DType[] = ['f32', 'f64', 'f16', 'bf16']
 export const INTEGERS: readonly DType[] = ['i8', 'u8', 'i16', 'u16', 'i32', 'u32', 'i64', 'u64']
 export const NUMBERS: readonly DType[] = [...FLOATS, ...INTEGERS]
+/** Of tensors of numbers, which the compiler reads. */
 export const ALL_DTYPES = Object.keys(ARRAYS) as readonly DType[]
+/** Of tensors that operators only move or compare. */
+export const MOVED_DTYPES: readonly DType[] = [...ALL_DTYPES, 'string']
+/** Of all values. */
+export const VALUE_DTYPES: readonly DType[] = [...MOVED_DTYPES, 'sequence', 'none']
 
 export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype) || isMiniFloat(dtype)
 export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u64'
@@ -143,13 +172,16 @@ export function countToMake(dims: readonly number[]): number {
   )
 }
 
+/** A new tensor. Those of numbers have one type, whatever their dtype. */
+type Made<D extends DType> = Tensor & { readonly dtype: D extends NumberDType ? NumberDType : D }
+
 /** A tensor of zeros. Throws what `countToMake` throws. */
-export function zeros(dtype: DType, dims: readonly number[]): Tensor {
-  return { dtype, dims, data: arrayOf(dtype, countToMake(dims)) }
+export function zeros<D extends DType>(dtype: D, dims: readonly number[]): Made<D> {
+  return { dtype, dims, data: arrayOf(dtype, countToMake(dims)) } as Made<D>
 }
 
 /** An array of the dtype's class. */
-export const arrayOf = (dtype: DType, length: number): Elements => new ARRAYS[dtype](length)
+export const arrayOf = (dtype: DType, length: number): Elements => new ALL_ARRAYS[dtype](length)
 
 /** Whether elements are held in memory as files store them. */
 const isHeldAsStored = (dtype: DType): boolean =>
@@ -162,11 +194,15 @@ export function arrayOver(
 ): Elements | undefined {
   const size = BITS[dtype] / 8
   if (!isHeldAsStored(dtype) || byteOffset % size !== 0) return undefined
-  return new ARRAYS[dtype](buffer as ArrayBuffer, byteOffset, byteLength / size)
+  return new ALL_ARRAYS[dtype](buffer as ArrayBuffer, byteOffset, byteLength / size)
 }
 
 /** Integers that do not fit wrap, as in C; bool becomes 0 or 1. Fractions are truncated. */
-export function tensorOf(dtype: DType, dims: readonly number[], values: ArrayLike<number | bigint>): Tensor {
+export function tensorOf<D extends DType>(
+  dtype: D,
+  dims: readonly number[],
+  values: ArrayLike<number | bigint>,
+): Made<D> {
   const made = zeros(dtype, dims)
   const write = writer(made)
   const { data } = made

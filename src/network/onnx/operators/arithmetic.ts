@@ -73,7 +73,7 @@ function evaluateComparison(context: Evaluation, compare: Compare): Tensor {
 }
 
 const equal: Compare = (a, b) => a === b
-const COMPARED: readonly DType[] = [...NUMBERS, 'bool']
+const COMPARED: readonly DType[] = [...NUMBERS, 'bool', 'string']
 const LOGIC: readonly DType[] = ['bool']
 
 export const COMPARE: readonly Operator[] = [

@@ -25,6 +25,7 @@ import {
   type DType,
   isBig,
   isFloat,
+  MOVED_DTYPES,
   NUMBERS,
   reader,
   type Tensor,
@@ -36,7 +37,7 @@ const where: Operator = {
   name: 'Where',
   domain: '',
   versions: [9, LATEST_OPSET],
-  schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [['bool'], ALL_DTYPES] },
+  schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [['bool'], MOVED_DTYPES] },
   infer: (context) => [inferWhere(context)],
   evaluate: (context) => [evaluateWhere(context)],
 }

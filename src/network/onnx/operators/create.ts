@@ -12,6 +12,7 @@ import {
   unfit,
 } from '../ir/operator.ts'
 import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
+import { stringTensor } from '../ir/values.ts'
 
 /** The single attribute of a Constant node. */
 function constantOf(node: Node): Tensor {
@@ -21,6 +22,8 @@ function constantOf(node: Node): Tensor {
     if (attribute.kind === 'float') return tensorOf('f32', [], [attribute.value])
     if (attribute.kind === 'ints') return tensorOf('i64', [attribute.value.length], attribute.value)
     if (attribute.kind === 'floats') return tensorOf('f32', [attribute.value.length], attribute.value)
+    if (attribute.kind === 'string') return stringTensor([], [attribute.value])
+    if (attribute.kind === 'strings') return stringTensor([attribute.value.length], attribute.value)
   }
   throw unclaimed(node, 'its value is not a tensor')
 }
@@ -38,6 +41,8 @@ const constant: Operator = {
       value_ints: 'ints',
       value_float: 'float',
       value_floats: 'floats',
+      value_string: 'string',
+      value_strings: 'strings',
     },
     dtypes: [],
   },
@@ -49,6 +54,8 @@ const constant: Operator = {
 function fillOf(node: Node): Tensor {
   const attribute = node.attributes.get('value')
   if (attribute === undefined) return zeros('f32', [1])
+  if (attribute.kind === 'tensor' && attribute.value.dtype === 'string')
+    throw unclaimed(node, 'it makes strings')
   if (attribute.kind === 'tensor' && attribute.value.data.length === 1) return attribute.value
   throw unfit(node, 'its value is not a tensor of one element')
 }

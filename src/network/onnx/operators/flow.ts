@@ -17,7 +17,15 @@ import {
   unclaimed,
   unfit,
 } from '../ir/operator.ts'
-import { ALL_DTYPES, countOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
+import {
+  countOf,
+  type DType,
+  MOVED_DTYPES,
+  type Tensor,
+  tensorOf,
+  VALUE_DTYPES,
+  zeros,
+} from '../ir/tensor.ts'
 
 /** Maximum number of steps of a loop, because a file with a count of 2^60 must not hang. */
 const MAX_STEPS = 2 ** 16
@@ -70,7 +78,7 @@ const loop: Operator = define({
   since: 1,
   inputs: [2, Infinity],
   attributes: { body: 'graph' },
-  dtypes: [['i64'], ['bool'], ALL_DTYPES],
+  dtypes: [['i64'], ['bool'], VALUE_DTYPES],
   infer({ node, inputs, subgraph }: Inference) {
     const carried = inputs.slice(2).map(loose)
     // The count and the condition have the shape that the body states: a number, or a list with one number.
@@ -144,6 +152,7 @@ function unstackedOutputs(
     throw unclaimed(node, 'it runs no steps, so the shape of its output is unknown')
   }
   const shapes = made.slice(carried).map(({ dtype, dims }, at) => {
+    checkMoved(node, dtype)
     const axis = axisOf(node, along?.[at]?.axis ?? 0, dims.length + 1)
     return zeros(dtype, dims.toSpliced(axis, 0, 0))
   })
@@ -151,13 +160,18 @@ function unstackedOutputs(
   return shapes
 }
 
+function checkMoved(node: Node, dtype: DType): void {
+  if (!MOVED_DTYPES.includes(dtype)) throw unfit(node, `it stacks values of type ${dtype}`)
+}
+
 /** The shape of one element along the first axis, as stated by a graph's input. */
 export const single = (graph: Graph, input: number): number[] =>
   graph.inputs[input]?.type?.dims?.length === 1 ? [1] : []
 
-/** Stacks the tensors of all steps along a new axis. */
-function stack(node: Node, steps: readonly Tensor[], axis: number): Tensor {
+/** Stacks tensors along a new axis. */
+export function stack(node: Node, steps: readonly Tensor[], axis: number): Tensor {
   const { dtype, dims } = steps[0]!
+  checkMoved(node, dtype)
   const own = axisOf(node, axis, dims.length + 1)
   const made = zeros(dtype, dims.toSpliced(own, 0, steps.length))
   const inner = countOf(dims.slice(own))
@@ -199,7 +213,7 @@ const scan: Operator = define({
     scan_output_axes: 'ints',
     scan_output_directions: 'ints',
   },
-  dtypes: [ALL_DTYPES],
+  dtypes: [MOVED_DTYPES],
   infer({ node, inputs, subgraph }: Inference) {
     const { states, sources, stacks } = scanningOf(node, inputs.length)
     const axes = sources.map(({ axis }, at) => {

@@ -18,6 +18,7 @@ import {
 import {
   ALL_DTYPES,
   countOf,
+  MOVED_DTYPES,
   NUMBERS,
   reader,
   stridesOf,
@@ -58,7 +59,7 @@ const gatherElements: Operator = define({
   since: 11,
   inputs: [2, 2],
   attributes: { axis: 'int' },
-  dtypes: [ALL_DTYPES, ['i32', 'i64']],
+  dtypes: [MOVED_DTYPES, ['i32', 'i64']],
   infer: ({ inputs: [data, indices] }) => [data && { dtype: data.dtype, dims: indices?.dims }],
   evaluate(context) {
     const data = given(context, 0)
@@ -149,7 +150,7 @@ const gatherND: Operator = define({
   since: 11,
   inputs: [2, 2],
   attributes: { batch_dims: 'int' },
-  dtypes: [ALL_DTYPES, ['i64']],
+  dtypes: [MOVED_DTYPES, ['i64']],
   infer({ node, inputs: [data, indices] }) {
     if (data === undefined) return [undefined]
     const depth = indices?.dims?.at(-1)

@@ -12,7 +12,7 @@ import {
   type Operator,
   unfit,
 } from '../ir/operator.ts'
-import { ALL_DTYPES, numbersOf, stridesOf, type Tensor, zeros } from '../ir/tensor.ts'
+import { MOVED_DTYPES, numbersOf, stridesOf, type Tensor, zeros } from '../ir/tensor.ts'
 
 export function pick(input: Tensor, dims: readonly number[], places: ArrayLike<number>): Tensor {
   const made = zeros(input.dtype, dims)
@@ -31,7 +31,7 @@ const transpose: Operator = {
   name: 'Transpose',
   domain: '',
   versions: [1, LATEST_OPSET],
-  schema: { inputs: [1, 1], outputs: [1, 1], attributes: { perm: 'ints' }, dtypes: [ALL_DTYPES] },
+  schema: { inputs: [1, 1], outputs: [1, 1], attributes: { perm: 'ints' }, dtypes: [MOVED_DTYPES] },
   infer({ node, inputs: [input] }) {
     const { dims } = input ?? {}
     if (input === undefined || dims === undefined) return [input && { dtype: input.dtype }]
@@ -60,7 +60,7 @@ const axesSchema: Operator['schema'] = {
   inputs: [1, 2],
   outputs: [1, 1],
   attributes: { axes: 'ints' },
-  dtypes: [ALL_DTYPES, ['i64']],
+  dtypes: [MOVED_DTYPES, ['i64']],
 }
 
 function unsqueezed(node: Node, dims: readonly Dim[], axes: readonly number[]): Dim[] {
@@ -130,7 +130,7 @@ const expand: Operator = {
   name: 'Expand',
   domain: '',
   versions: [8, LATEST_OPSET],
-  schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [ALL_DTYPES, ['i64']] },
+  schema: { inputs: [2, 2], outputs: [1, 1], attributes: {}, dtypes: [MOVED_DTYPES, ['i64']] },
   infer({ node, inputs: [input, shape] }) {
     if (input === undefined) return [undefined]
     return [{ dtype: input.dtype, dims: broadcastDims(node, [input.dims, shape?.elements]) }]
@@ -151,7 +151,7 @@ const slice: Operator = {
     inputs: [3, 5],
     outputs: [1, 1],
     attributes: {},
-    dtypes: [ALL_DTYPES, ['i32', 'i64']],
+    dtypes: [MOVED_DTYPES, ['i32', 'i64']],
   },
   infer: (context) => [inferSlice(context)],
   evaluate: (context) => [evaluateSlice(context)],

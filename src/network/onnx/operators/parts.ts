@@ -18,10 +18,10 @@ import {
   wants,
 } from '../ir/operator.ts'
 import {
-  ALL_DTYPES,
   countOf,
   countToMake,
   FLOATS,
+  MOVED_DTYPES,
   numbersOf,
   stridesOf,
   type Tensor,
@@ -37,7 +37,7 @@ const split: Operator = define({
   inputs: [1, 2],
   outputs: [1, Infinity],
   attributes: { axis: 'int', split: 'ints', num_outputs: 'int' },
-  dtypes: [ALL_DTYPES, ['i64']],
+  dtypes: [MOVED_DTYPES, ['i64']],
   infer: inferSplit,
   evaluate: evaluateSplit,
 })
@@ -99,7 +99,7 @@ const tile: Operator = define({
   name: 'Tile',
   since: 6,
   inputs: [2, 2],
-  dtypes: [ALL_DTYPES, ['i64']],
+  dtypes: [MOVED_DTYPES, ['i64']],
   infer({ node, inputs: [input, repeats] }) {
     if (input === undefined) return [undefined]
     const dims = input.dims
@@ -148,7 +148,7 @@ const pad: Operator = define({
   since: 11,
   inputs: [2, 4],
   attributes: { mode: 'string' },
-  dtypes: [ALL_DTYPES, ['i64'], ALL_DTYPES, ['i32', 'i64']],
+  dtypes: [MOVED_DTYPES, ['i64'], MOVED_DTYPES, ['i32', 'i64']],
   infer: (context) => [inferPad(context)],
   evaluate: (context) => [evaluatePad(context)],
 })
@@ -219,7 +219,7 @@ const flatten: Operator = define({
   name: 'Flatten',
   since: 1,
   attributes: { axis: 'int' },
-  dtypes: [ALL_DTYPES],
+  dtypes: [MOVED_DTYPES],
   infer({ node, inputs: [input] }) {
     if (input?.dims === undefined) return [input && { dtype: input.dtype }]
     const axis = cutOf(node, input.dims.length)
@@ -242,7 +242,7 @@ function cutOf(node: Node, rank: number): number {
 const size: Operator = define({
   name: 'Size',
   since: 1,
-  dtypes: [ALL_DTYPES],
+  dtypes: [MOVED_DTYPES],
   infer({ inputs: [input] }) {
     const elements = input?.dims && [productOf(input.dims)]
     return [{ dtype: 'i64', dims: [], elements }]

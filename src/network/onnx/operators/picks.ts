@@ -2,7 +2,7 @@
 import type { Dim } from '../ir/dims.ts'
 import type { Type } from '../ir/graph.ts'
 import { define, type Inference, intsOf, type Operator, sameType, statedDtype } from '../ir/operator.ts'
-import { ALL_DTYPES, FLOATS, NUMBERS } from '../ir/tensor.ts'
+import { ALL_DTYPES, FLOATS, MOVED_DTYPES, NUMBERS } from '../ir/tensor.ts'
 
 const ofDtype = (type: Type | undefined, dims?: readonly Dim[]): [Type | undefined] => [
   type && { dtype: type.dtype, dims },
@@ -13,7 +13,7 @@ const compress: Operator = define({
   since: 9,
   inputs: [2, 2],
   attributes: { axis: 'int' },
-  dtypes: [ALL_DTYPES, ['bool']],
+  dtypes: [MOVED_DTYPES, ['bool']],
   infer: ({ inputs: [x] }) => ofDtype(x),
 })
 
@@ -32,7 +32,7 @@ const reverseSequence: Operator = define({
   since: 10,
   inputs: [2, 2],
   attributes: { batch_axis: 'int', time_axis: 'int' },
-  dtypes: [ALL_DTYPES, ['i64']],
+  dtypes: [MOVED_DTYPES, ['i64']],
   infer: sameType,
 })
 

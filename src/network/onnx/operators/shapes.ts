@@ -13,7 +13,7 @@ import {
   type Operator,
   unfit,
 } from '../ir/operator.ts'
-import { ALL_DTYPES, countOf, numbersOf, stridesOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
+import { countOf, MOVED_DTYPES, numbersOf, stridesOf, type Tensor, tensorOf, zeros } from '../ir/tensor.ts'
 
 /** First and last axis of a Shape node, within the rank. */
 function rangeOf(node: Node, rank: number): [number, number] {
@@ -25,7 +25,12 @@ const shape: Operator = {
   name: 'Shape',
   domain: '',
   versions: [1, LATEST_OPSET],
-  schema: { inputs: [1, 1], outputs: [1, 1], attributes: { start: 'int', end: 'int' }, dtypes: [ALL_DTYPES] },
+  schema: {
+    inputs: [1, 1],
+    outputs: [1, 1],
+    attributes: { start: 'int', end: 'int' },
+    dtypes: [MOVED_DTYPES],
+  },
   infer({ node, inputs: [input] }) {
     if (input?.dims === undefined) return [{ dtype: 'i64' }]
     const elements = input.dims.slice(...rangeOf(node, input.dims.length))
@@ -46,7 +51,7 @@ const gather: Operator = {
     inputs: [2, 2],
     outputs: [1, 1],
     attributes: { axis: 'int' },
-    dtypes: [ALL_DTYPES, ['i32', 'i64']],
+    dtypes: [MOVED_DTYPES, ['i32', 'i64']],
   },
   infer: (context) => [inferGather(context)],
   evaluate: (context) => [evaluateGather(context)],
@@ -93,7 +98,7 @@ const concat: Operator = {
   name: 'Concat',
   domain: '',
   versions: [4, LATEST_OPSET],
-  schema: { inputs: [1, Infinity], outputs: [1, 1], attributes: { axis: 'int' }, dtypes: [ALL_DTYPES] },
+  schema: { inputs: [1, Infinity], outputs: [1, 1], attributes: { axis: 'int' }, dtypes: [MOVED_DTYPES] },
   infer: (context) => [inferConcat(context)],
   evaluate: (context) => [evaluateConcat(context)],
 }
@@ -116,7 +121,7 @@ function inferConcat({ node, inputs }: Inference): Type | undefined {
   }
 }
 
-function evaluateConcat(context: Evaluation): Tensor {
+export function evaluateConcat(context: Evaluation): Tensor {
   const parts = context.inputs.map((_, index) => given(context, index))
   const [first] = parts
   const axis = axisOf(context.node, intOf(context.node, 'axis', 0), first!.dims.length)
@@ -144,7 +149,7 @@ const reshape: Operator = {
     inputs: [2, 2],
     outputs: [1, 1],
     attributes: { allowzero: 'int' },
-    dtypes: [ALL_DTYPES, ['i64']],
+    dtypes: [MOVED_DTYPES, ['i64']],
   },
   infer: (context) => [inferReshape(context)],
   evaluate: (context) => [evaluateReshape(context)],

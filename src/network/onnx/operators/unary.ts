@@ -5,13 +5,13 @@ import { subtractDims } from '../ir/dims.ts'
 import type { AttributeKind, Node } from '../ir/graph.ts'
 import { define, given, intOf, type Operator, sameType } from '../ir/operator.ts'
 import {
-  ALL_DTYPES,
   type DType,
   FLOATS,
   INTEGERS,
   NUMBERS,
   reader,
   type Tensor,
+  VALUE_DTYPES,
   writer,
   zeros,
 } from '../ir/tensor.ts'
@@ -87,7 +87,7 @@ const identity: Operator = {
   ...unary(
     'Identity',
     1,
-    ALL_DTYPES,
+    VALUE_DTYPES,
     (x) => x,
     (x) => x,
   ),

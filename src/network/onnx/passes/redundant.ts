@@ -107,7 +107,7 @@ function attributeText(attribute: Attribute): string | undefined {
 
 /** Compares bytes, so that 0 and -0 stay different. */
 function tensorText({ dtype, dims, data }: Tensor): string | undefined {
-  if (data.length > MAX_ELEMENTS) return undefined
+  if (dtype === 'string' || data.length > MAX_ELEMENTS) return undefined
   return `${dtype} ${dims} ${new Uint8Array(data.buffer, data.byteOffset, data.byteLength)}`
 }
 

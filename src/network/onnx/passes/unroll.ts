@@ -12,13 +12,13 @@ import { type Around, addConstant, freeName, inlined, namesIn } from './branches
 import { type Pass, withNodes } from './pass.ts'
 
 /** Maximum number of nodes in all steps of one loop: a longer plan would take longer to make than to run. */
-const MAX_NODES = 2048
+export const MAX_NODES = 2048
 /** Maximum number of nodes in a graph in which loops are still unrolled. */
-const MAX_IN_GRAPH = 16_384
+export const MAX_IN_GRAPH = 16_384
 /** Work units per name of a body per step, for renaming and type inference. */
-const STEP_UNITS = 64
+export const STEP_UNITS = 64
 /** The opset of the new nodes. */
-const VERSION = 13
+export const VERSION = 13
 
 /** What a Loop or Scan computes in each step. */
 interface Steps {

@@ -100,6 +100,7 @@ function readAttribute(message: Message, opsets: Opsets, counts: Counts): [strin
   let type = 0
   const values: { [K in Attribute['kind']]?: Extract<Attribute, { kind: K }>['value'] } = {}
   const [ints, floats, strings]: [number[], number[], string[]] = [[], [], []]
+  let isType = false
   message.fields((field) => {
     if (field === 1) name = message.text()
     else if (field === 2) values.float = message.float()
@@ -111,10 +112,12 @@ function readAttribute(message: Message, opsets: Opsets, counts: Counts): [strin
     else if (field === 8) message.ints(ints)
     else if (field === 9) strings.push(message.text())
     else if (field === 20) type = message.int()
+    else if (field === 14) isType = true
     else if (field === 21) throw unsupportedPart(message.file, 'an attribute of a function')
-    else if ([10, 11, 14, 15, 22, 23].includes(field))
-      throw unsupportedPart(message.file, `attribute ${name}`)
+    else if ([10, 11, 15, 22, 23].includes(field)) throw unsupportedPart(message.file, `attribute ${name}`)
   })
+  // Only that of Optional, whose value is absent whatever its type is.
+  if (isType) return undefined
   const kind = TYPES.get(type)
   if (kind === undefined) throw message.wrong(`attribute ${name} has type ${type}, which does not exist`)
   // Protobuf omits zeros and empty lists.
@@ -132,28 +135,56 @@ function readValueName(message: Message): string {
   return name
 }
 
-/** A ValueInfoProto. Throws `unsupported` for anything other than a dense tensor. */
+/**
+ * A ValueInfoProto. Throws `unsupported` for anything other than a dense tensor, a sequence of such tensors
+ * and an optional value of either.
+ */
 export function readValue(message: Message): Input {
-  let name = ''
-  let type: Type | undefined
+  let input: Input = { name: '' }
   message.fields((field) => {
-    if (field === 1) name = message.text()
-    if (field === 2) type = readType(message.message(), name)
+    if (field === 1) input = { ...input, name: message.text() }
+    if (field === 2) input = { ...input, ...readType(message.message(), input.name) }
   })
-  return { name, type }
+  return input
 }
 
-function readType(message: Message, name: string): Type {
+/** The parts of a TypeProto. */
+const TENSOR = 1
+const SEQUENCE = 4
+const DENOTATION = 6
+const OPTIONAL = 9
+
+function readType(message: Message, name: string): Omit<Input, 'name'> {
+  let read: Omit<Input, 'name'> | undefined
+  message.fields((field) => {
+    if (field === DENOTATION) return
+    if (field === TENSOR) read = { type: readTensorType(message.message(), name) }
+    else if (field === SEQUENCE) {
+      const { type: item, isOptional } = innerType(message.message(), name)
+      if (isOptional || item?.dtype === 'sequence')
+        throw unsupportedPart(message.file, `${name}, a sequence of values that are not tensors`)
+      read = { type: { dtype: 'sequence', item } }
+    } else if (field === OPTIONAL) read = { ...innerType(message.message(), name), isOptional: true }
+    else throw unsupportedPart(message.file, `${name}, a value that is not a dense tensor`)
+  })
+  return read ?? { type: { dtype: dtypeOf(message.file, name, 0) } }
+}
+
+/** The type in a message that has nothing else. */
+function innerType(message: Message, name: string): Omit<Input, 'name'> {
+  let read: Omit<Input, 'name'> = {}
+  message.fields((field) => {
+    if (field === 1) read = readType(message.message(), name)
+  })
+  return read
+}
+
+function readTensorType(message: Message, name: string): Type {
   let elementType = 0
   let dims: Dim[] | undefined
-  message.fields((field) => {
-    if (field === 6) return
-    if (field !== 1) throw unsupportedPart(message.file, `${name}, a value that is not a dense tensor`)
-    const tensor = message.message()
-    tensor.fields((part) => {
-      if (part === 1) elementType = tensor.int()
-      if (part === 2) dims = readShape(tensor.message(), name)
-    })
+  message.fields((part) => {
+    if (part === 1) elementType = message.int()
+    if (part === 2) dims = readShape(message.message(), name)
   })
   return { dtype: dtypeOf(message.file, name, elementType), dims }
 }

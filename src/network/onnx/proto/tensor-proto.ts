@@ -9,15 +9,18 @@ import {
   BITS,
   bfloat16Of,
   countToMake,
-  DTYPES,
   type DType,
+  dtypeNumbered,
   type Elements,
   type Tensor,
   zeros,
 } from '../ir/tensor.ts'
+import { stringTensor } from '../ir/values.ts'
 
 const MAX_RANK = 16
 const EXTERNAL = 1
+/** Maximum bytes of a string among the elements of a tensor. */
+const MAX_STRING = 2 ** 24
 
 /** The fields of a TensorProto, with its bytes as stored. */
 export interface TensorFields {
@@ -31,6 +34,7 @@ export interface TensorFields {
 export type TensorData =
   | { readonly in: 'raw'; readonly bytes: Uint8Array }
   | { readonly in: 'list'; readonly values: readonly (number | bigint)[] }
+  | { readonly in: 'strings'; readonly texts: readonly string[] }
   | { readonly in: 'external'; readonly entries: ReadonlyMap<string, string> }
   | { readonly in: 'none' }
 
@@ -41,6 +45,7 @@ export function readTensorFields(message: Message): TensorFields {
   let location = 0
   const dims: number[] = []
   const values: (number | bigint)[] = []
+  const texts: string[] = []
   const entries = new Map<string, string>()
   let raw: Uint8Array | undefined
   let floats: Uint8Array | undefined
@@ -52,6 +57,7 @@ export function readTensorFields(message: Message): TensorFields {
     else if (field === 4 && message.isPacked && isFirstList()) floats = message.bytes()
     else if (field === 4) message.floats(values as number[])
     else if (field === 5) message.ints(values as number[])
+    else if (field === 6) texts.push(message.text(MAX_STRING))
     else if (field === 7 || field === 11) message.bigs(values as bigint[])
     else if (field === 8) name = message.text()
     else if (field === 9) raw = message.bytes()
@@ -63,6 +69,7 @@ export function readTensorFields(message: Message): TensorFields {
   const dtype = dtypeOf(message.file, name, type)
   const byteLength = sizeOf(message.file, name, dtype, dims)
   const base = { name, dtype, dims, byteLength }
+  if (dtype === 'string') return { ...base, data: { in: 'strings', texts } }
   if (location === EXTERNAL) return { ...base, data: { in: 'external', entries } }
   if (raw !== undefined) return { ...base, data: { in: 'raw', bytes: raw } }
   if (floats !== undefined) {
@@ -89,7 +96,7 @@ function readEntry(message: Message, entries: Map<string, string>): void {
 }
 
 export function dtypeOf(file: string, name: string, type: number): DType {
-  const dtype = DTYPES.get(type)
+  const dtype = dtypeNumbered(type)
   if (dtype === undefined) throw unsupportedTensor(file, name, `has ONNX data type ${type}`)
   return dtype
 }
@@ -112,10 +119,11 @@ export function tensorFrom(file: string, fields: TensorFields): Tensor {
   if (data.in === 'external')
     throw unsupportedTensor(file, name, 'is in another file, but must be in this one')
   if (data.in === 'raw') return tensorFromBytes(file, name, dtype, dims, data.bytes)
-  const found = data.in === 'none' ? 0 : data.values.length
+  const found = data.in === 'none' ? 0 : data.in === 'strings' ? data.texts.length : data.values.length
   const due = BITS[dtype] < 8 ? byteLength : dims.reduce((product, size) => product * size, 1)
   if (found !== due)
     throw malformed(file, `tensor ${name} has ${found} elements, but its shape [${dims}] needs ${due}`)
+  if (data.in === 'strings') return stringTensor(dims, data.texts)
   const made = zeros(dtype, dims)
   const isLong = made.data instanceof BigInt64Array || made.data instanceof BigUint64Array
   if (

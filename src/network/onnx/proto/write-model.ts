@@ -2,7 +2,8 @@
 import { floatToHalf } from '../../../core/base/half.ts'
 import type { Attribute, Constant, Graph, Node, Type } from '../ir/graph.ts'
 import { isMiniFloat, miniFloatPattern } from '../ir/mini-floats.ts'
-import { BITS, DTYPES, type DType, type Tensor } from '../ir/tensor.ts'
+import { BITS, DTYPES, type DType, STRING, type Tensor } from '../ir/tensor.ts'
+import { textsOf } from '../ir/values.ts'
 import { ProtoWriter } from './proto-writer.ts'
 
 export interface WrittenModel {
@@ -103,11 +104,13 @@ function writeInnerGraph({ name, nodes, constants, inputs, outputs }: Graph, to:
   for (const output of outputs) to.message(12, (each) => writeValue(output, undefined, each))
 }
 
-function writeTensor(name: string, { dtype, dims }: Constant, bytes: Uint8Array, to: ProtoWriter): void {
+function writeTensor(name: string, constant: Constant, bytes: Uint8Array, to: ProtoWriter): void {
+  const { dtype, dims } = constant
   for (const size of dims) to.whole(1, size)
   to.whole(2, numberOf(dtype))
+  if (dtype === 'string') for (const text of textsOf(constant as Tensor)) to.text(6, text)
   to.text(8, name)
-  to.bytes(9, bytes)
+  if (dtype !== 'string') to.bytes(9, bytes)
 }
 
 /** If the type is missing, the reader infers it. */
@@ -129,7 +132,7 @@ function writeValue(name: string, type: Type | undefined, to: ProtoWriter): void
 
 const NUMBERS: ReadonlyMap<DType, number> = new Map([...DTYPES].map(([number, dtype]) => [dtype, number]))
 
-const numberOf = (dtype: DType): number => NUMBERS.get(dtype)!
+const numberOf = (dtype: DType): number => NUMBERS.get(dtype) ?? STRING
 
 /** The elements as stored in files, little-endian. */
 export function tensorBytes({ dtype, data }: Tensor): Uint8Array {

@@ -3,7 +3,7 @@ import { floatToHalf } from '../../../core/base/half.ts'
 import type { WrittenAttribute, WrittenNode, WrittenTensor } from './write-model.ts'
 
 /** Numbers of TensorProto.DataType. */
-export const TYPE = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, bool: 9, f16: 10 } as const
+export const TYPE = { f32: 1, u8: 2, i8: 3, i32: 6, i64: 7, string: 8, bool: 9, f16: 10 } as const
 
 type Attributes = Readonly<Record<string, WrittenAttribute>>
 

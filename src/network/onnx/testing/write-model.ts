@@ -9,13 +9,14 @@ export interface WrittenNode {
   readonly outputs: readonly string[]
   readonly attributes?: Readonly<Record<string, WrittenAttribute>>
 }
-/** An integer, a float, a string, integers, floats, a tensor, or a graph. */
+/** An integer, a float, a string, integers, floats, strings, a tensor, or a graph. */
 export type WrittenAttribute =
   | number
   | { readonly float: number }
   | { readonly text: string }
   | { readonly ints: readonly number[] }
   | { readonly floats: readonly number[] }
+  | { readonly texts: readonly string[] }
   | WrittenTensor
   | WrittenGraph
 /** A bare name means f32 of shape [2]; without dims, the shape is omitted. */
@@ -23,12 +24,15 @@ export interface WrittenValue {
   readonly name: string
   readonly type: number
   readonly dims?: readonly (number | string)[] | undefined
+  /** A sequence of such tensors, an optional tensor, or an optional sequence. Default: a tensor. */
+  readonly form?: 'sequence' | 'optional' | 'optional sequence' | undefined
 }
 export interface WrittenTensor {
   readonly name: string
   readonly type?: number
   readonly dims: readonly number[]
   readonly raw?: Uint8Array
+  readonly strings?: readonly string[]
   readonly external?: Readonly<Record<string, string>>
 }
 export interface WrittenGraph {
@@ -86,6 +90,7 @@ function writeAttribute([name, value]: readonly [string, WrittenAttribute], to: 
   else if ('text' in value) to.writeStringField(4, value.text)
   else if ('ints' in value) for (const each of value.ints) to.writeVarintField(8, each)
   else if ('floats' in value) for (const each of value.floats) to.writeFloatField(7, each)
+  else if ('texts' in value) for (const each of value.texts) to.writeStringField(9, each)
   else if ('dims' in value) to.writeMessage(5, writeTensor, value)
   else to.writeMessage(6, writeGraph, value)
   to.writeVarintField(20, kind)
@@ -98,12 +103,17 @@ function kindOf(value: WrittenAttribute): number {
   if ('text' in value) return 3
   if ('ints' in value) return 7
   if ('floats' in value) return 6
+  if ('texts' in value) return 8
   return 'dims' in value ? 4 : 5
 }
 
-export function writeTensor({ name, type = 1, dims, raw, external }: WrittenTensor, to: PbfWriter): void {
+export function writeTensor(
+  { name, type = 1, dims, raw, strings = [], external }: WrittenTensor,
+  to: PbfWriter,
+): void {
   for (const size of dims) to.writeVarintField(1, size)
   to.writeVarintField(2, type)
+  for (const each of strings) to.writeStringField(6, each)
   to.writeStringField(8, name)
   if (raw !== undefined) to.writeBytesField(9, raw)
   for (const entry of Object.entries(external ?? {})) to.writeMessage(13, writeEntry, entry)
@@ -116,12 +126,29 @@ function writeEntry([key, value]: readonly [string, string], to: PbfWriter): voi
 }
 
 function writeValue(value: string | WrittenValue, to: PbfWriter): void {
-  const { name, type, dims } = typeof value === 'string' ? { name: value, type: 1, dims: [2] } : value
+  const { name, form, ...element } =
+    typeof value === 'string' ? { name: value, type: 1, dims: [2], form: undefined } : value
   to.writeStringField(1, name)
-  to.writeMessage(2, writeType, { type, dims })
+  to.writeMessage(2, writeForm, { form, element })
 }
 
-function writeType({ type, dims }: Pick<WrittenValue, 'type' | 'dims'>, to: PbfWriter): void {
+type Element = Pick<WrittenValue, 'type' | 'dims'>
+
+/** A TypeProto, in the type that encloses it. */
+function writeForm({ form, element }: { form: WrittenValue['form']; element: Element }, to: PbfWriter): void {
+  const within = (field: number, inner: WrittenValue['form']) =>
+    to.writeMessage(
+      field,
+      (_: undefined, outer: PbfWriter) => outer.writeMessage(1, writeForm, { form: inner, element }),
+      undefined,
+    )
+  if (form === 'sequence') within(4, undefined)
+  else if (form === 'optional') within(9, undefined)
+  else if (form === 'optional sequence') within(9, 'sequence')
+  else writeType(element, to)
+}
+
+function writeType({ type, dims }: Element, to: PbfWriter): void {
   to.writeMessage(
     1,
     (_: undefined, tensor: PbfWriter) => {

@@ -7,7 +7,7 @@ import type { GraphDtype } from '../../../core/formats/names/graph-files.ts'
 import { mostThreads } from '../../../engine/api/request/load-options.ts'
 import type { Network, NetworkFallback } from '../../../network/api/network.ts'
 import type { WeightPolicy } from '../../../network/compile/lower/policy.ts'
-import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
+import type { NetworkResult, NetworkStrings, NetworkTensor } from '../../../network/helpers/tensors.ts'
 import { openNetworkAt } from '../models/node-models.ts'
 import { dtypeOption, fallbackOption, networkWeightsOption, whole } from '../options.ts'
 import { interruptible, systemError, visible } from '../terminal/failure.ts'
@@ -37,7 +37,7 @@ export function runCommand(): Command {
     .option('--input <name=file>', 'a tensor for an input; repeatable', inputFlag)
     .option(
       '--output <folder>',
-      'folder for the outputs, one NAME.npy each, created if missing; default: only describe them',
+      'folder for the outputs, one NAME.npy each (strings: NAME.json), created if missing; default: only describe them',
     )
     .addOption(networkWeightsOption())
     .option('--threads <n>', 'threads that share the work', whole(1, mostThreads()), 1)
@@ -65,10 +65,11 @@ async function run(
     const inputs: [string, NetworkTensor][] = []
     for (const { name, file } of input) inputs.push([name, await readTensor(file)])
     if (output !== undefined) await makeFolder(output, output)
-    const made = Object.entries(await network.run(Object.fromEntries(inputs), { signal }))
+    const results = await network.run<NetworkResult>(Object.fromEntries(inputs), { signal })
+    const made = Object.entries(results).flatMap(tensorsOf)
     for (const [name, tensor] of made)
       if (output !== undefined)
-        await writeOutput(join(output, `${fileName(name)}.npy`), [npyBytes(tensor)], signal)
+        await writeOutput(join(output, fileName(name, tensor)), [bytesOf(tensor)], signal)
     const rows = made.map(([name, tensor]): [string, string] => [name, describe(tensor)])
     process.stdout.write(visible(`${aligned(rows).join('\n')}\n`))
     for (const { node, op, reason } of network.foreignNodes())
@@ -91,14 +92,25 @@ async function readTensor(file: string): Promise<NetworkTensor> {
   return readNpy(file, bytes)
 }
 
+type Item = NetworkTensor | NetworkStrings
+
+/** The tensors of a sequence are numbered. */
+const tensorsOf = ([name, result]: readonly [string, NetworkResult]): (readonly [string, Item])[] =>
+  'dtype' in result ? [[name, result]] : result.map((item, at) => [`${name}.${at}`, item] as const)
+
 /** Output names may contain slashes or anything else. */
-const fileName = (name: string): string => name.replaceAll(/[^\w.-]/g, '_').replace(/^\.+/, '_')
+const fileName = (name: string, { dtype }: Item): string =>
+  `${name.replaceAll(/[^\w.-]/g, '_').replace(/^\.+/, '_')}.${dtype === 'string' ? 'json' : 'npy'}`
+
+const bytesOf = (tensor: Item): Uint8Array =>
+  tensor.dtype === 'string' ? new TextEncoder().encode(`${JSON.stringify(tensor)}\n`) : npyBytes(tensor)
 
 const SHOWN = 4
 
-function describe({ dtype, dims, data }: NetworkTensor): string {
+function describe({ dtype, dims, data }: Item): string {
   const first = Array.from({ length: Math.min(SHOWN, data.length) }, (_, at) => {
     const value = data[at]!
+    if (typeof value === 'string') return JSON.stringify(value)
     return typeof value === 'number' && !Number.isInteger(value) ? value.toPrecision(6) : `${value}`
   })
   return `${dtype} [${dims.join(', ')}]  ${first.join(' ')}${data.length > SHOWN ? ' ...' : ''}`

@@ -2,14 +2,14 @@
 import { halfTable } from '../../../core/base/half.ts'
 import { malformed } from '../../../core/formats/malformed.ts'
 import type { NetworkTensor } from '../../../network/helpers/tensors.ts'
-import { countOf, type DType, zeros } from '../../../network/onnx/ir/tensor.ts'
+import { countOf, type NumberDType, zeros } from '../../../network/onnx/ir/tensor.ts'
 
 const MAGIC = [0x93, 0x4e, 0x55, 0x4d, 0x50, 0x59]
 /** Bytes before the header of version 1: magic, version, length. */
 const PREFIX = 10
 const ALIGNMENT = 64
 
-const DTYPES: ReadonlyMap<string, DType> = new Map([
+const DTYPES: ReadonlyMap<string, NumberDType> = new Map([
   ['f4', 'f32'],
   ['f8', 'f64'],
   ['f2', 'f16'],

@@ -3,8 +3,8 @@
 // onnxruntime-web, in both builds.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
-import { Network } from '../../../../src/network/api/network.ts'
-import { type DType, type Tensor as OwnTensor, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
+import { Network, type NetworkTensor } from '../../../../src/network/api/network.ts'
+import { type DType, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { type Form, HEADS, layer, SHARED, SIZE } from './group-layer.ts'
 
@@ -25,7 +25,7 @@ const STEPS: readonly Step[] = [
   { rows: 3, past: 6, lengths: [9] },
 ]
 
-function inputsOf({ rows, past, lengths }: Step, isPacked: boolean): Record<string, OwnTensor> {
+function inputsOf({ rows, past, lengths }: Step, isPacked: boolean): Record<string, NetworkTensor> {
   const batch = lengths.length
   const floats = (...dims: number[]) =>
     tensorOf(
@@ -35,7 +35,7 @@ function inputsOf({ rows, past, lengths }: Step, isPacked: boolean): Record<stri
     )
   const total = past + rows
   const mask = lengths.flatMap((length) => Array.from({ length: total }, (_, at) => Number(at < length)))
-  const texts: Record<string, OwnTensor> = isPacked
+  const texts: Record<string, NetworkTensor> = isPacked
     ? { qkv: floats(batch, rows, (HEADS + 2 * SHARED) * SIZE) }
     : {
         q: floats(batch, rows, HEADS * SIZE),

@@ -2,7 +2,7 @@
 // difference from onnxruntime-web over all sizes and both builds, relative to the largest output.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
-import { Network } from '../../../../src/network/api/network.ts'
+import { Network, type NetworkTensor } from '../../../../src/network/api/network.ts'
 import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { largestRelative } from '../exporters/verdict.ts'
@@ -87,7 +87,7 @@ function drawn(random: Random, name: string, dims: readonly number[]) {
 }
 
 /** The largest difference over all outputs; Infinity if shapes differ. */
-function farthest(found: Awaited<ReturnType<Network['run']>>, wanted: InferenceSession.ReturnType): number {
+function farthest(found: Record<string, NetworkTensor>, wanted: InferenceSession.ReturnType): number {
   const each = Object.entries(wanted).map(([name, { dims, data }]) => {
     const own = found[name]
     if (`${own?.dims}` !== `${dims}`) return Infinity

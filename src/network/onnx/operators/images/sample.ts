@@ -3,7 +3,7 @@
 import type { Dim } from '../../ir/dims.ts'
 import type { Type } from '../../ir/graph.ts'
 import { define, type Inference, intsOf, type Operator, sameType } from '../../ir/operator.ts'
-import { ALL_DTYPES, countOf, FLOATS, NUMBERS } from '../../ir/tensor.ts'
+import { countOf, FLOATS, MOVED_DTYPES, NUMBERS } from '../../ir/tensor.ts'
 import { WINDOW } from './conv.ts'
 import { poolOf } from './pool.ts'
 
@@ -43,7 +43,7 @@ const centerCropPad: Operator = define({
   since: 18,
   inputs: [2, 2],
   attributes: { axes: 'ints' },
-  dtypes: [ALL_DTYPES, ['i32', 'i64']],
+  dtypes: [MOVED_DTYPES, ['i32', 'i64']],
   infer: ({ node, inputs: [x, shape] }) => {
     const rank = x?.dims?.length ?? 0
     const axes = intsOf(node, 'axes', [...Array(rank).keys()]).map((axis) => (axis < 0 ? axis + rank : axis))

@@ -1,10 +1,10 @@
 // Sampling in Chromium. In: a small Llama, through the public API in a page. Out: whether samples match
 // Node's, and processors run in the worker.
 import { expect, type Page } from '@playwright/test'
-import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../test/conformance/testing/chains.ts'
-import { TINY_PATH } from '../test/conformance/testing/golden.ts'
-import { openEngine, repositoryFile } from '../test/conformance/testing/node-engine.ts'
-import { openLibrary, test } from './library-site.ts'
+import { CHAIN_OPTIONS, CHAIN_PROMPT, CHAINS, drawChains } from '../../test/conformance/testing/chains.ts'
+import { TINY_PATH } from '../../test/conformance/testing/golden.ts'
+import { openEngine, repositoryFile } from '../../test/conformance/testing/node-engine.ts'
+import { openLibrary, test } from '../library-site.ts'
 
 test('a seed gives the same tokens as in Node, for every sampler chain', async ({ page, site }) => {
   const url = await site.add(repositoryFile(TINY_PATH))

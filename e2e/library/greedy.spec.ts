@@ -1,8 +1,8 @@
 // Greedy text in Chromium. In: the golden model and the chat models, through the public API in a page. Out:
 // the same text as on other machines.
 import { expect, type Page } from '@playwright/test'
-import type { Build, LoadOptions } from '../src/index.ts'
-import { BUILDS } from '../test/conformance/testing/builds.ts'
+import type { Build, LoadOptions } from '../../src/index.ts'
+import { BUILDS } from '../../test/conformance/testing/builds.ts'
 import {
   EMBEDDED_OPTIONS,
   EMBEDDED_TURNS,
@@ -13,9 +13,9 @@ import {
   goldenReply,
   repliesOf,
   TALKING_MODELS,
-} from '../test/conformance/testing/golden.ts'
-import { repositoryFile } from '../test/conformance/testing/node-engine.ts'
-import { openLibrary, test } from './library-site.ts'
+} from '../../test/conformance/testing/golden.ts'
+import { repositoryFile } from '../../test/conformance/testing/node-engine.ts'
+import { openLibrary, test } from '../library-site.ts'
 
 interface Reply {
   readonly text: string
