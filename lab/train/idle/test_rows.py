@@ -10,7 +10,7 @@ from compress.test_folder import WithTexts, write_model
 
 try:
     import transformers
-    from compress import idle_rows
+    from idle import rows as idle_rows
     from compress.fewer_bits import losses_of
     from compress.folder import open_folder
 except ImportError:
@@ -19,7 +19,7 @@ except ImportError:
 
 @unittest.skipIf(transformers is None, 'transformers and peft are not installed')
 class IdleRowsTest(WithTexts):
-    """compress.idle_rows."""
+    """idle.rows."""
 
     def opened(self):
         """A tiny Llama and two windows."""

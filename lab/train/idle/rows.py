@@ -1,6 +1,6 @@
 """Measures how many rows of an MLP's hidden state a token needs, and the loss when the others are skipped.
 
-    python3 -m compress.idle_rows --model MODEL --choose wiki.valid.raw --score wiki.test.raw --windows 20
+    python3 -m idle.rows --model MODEL --choose wiki.valid.raw --score wiki.test.raw --windows 20
 
 A row is one of the values that the last matrix of the MLP (down) reads. Its size is its magnitude times the norm of the column
 of that matrix, so it is the length of what the row adds to the stream. --choose gives the thresholds, one per layer. In lines of
