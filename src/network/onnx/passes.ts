@@ -3,6 +3,7 @@ import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
 import { floatBiases } from './passes/code-biases.ts'
 import { decodeLayers } from './passes/code-layers.ts'
+import { expandFlexAttention } from './passes/flex-attention.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
@@ -18,6 +19,7 @@ export const NEEDED_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  expandFlexAttention,
   resolveSequences,
   unrollLoops,
   removeDead,
@@ -48,6 +50,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  expandFlexAttention,
   resolveSequences,
   unrollLoops,
   sinkJoins,
