@@ -7,7 +7,7 @@ import { graphBudget } from './graph-budget.ts'
 import { type Graph, isStored, type Node, readsOf } from './ir/graph.ts'
 import { checkAxes, type Evaluate, unclaimed, unfit } from './ir/operator.ts'
 import { BITS, type DType, isFloat, rounder, type Tensor } from './ir/tensor.ts'
-import { StringList, withOwnStrings } from './ir/values.ts'
+import { NONE, StringList, withOwnStrings } from './ir/values.ts'
 import { operatorName } from './operator-table.ts'
 import { operatorOf, whyUnclaimed } from './operators.ts'
 
@@ -16,7 +16,7 @@ type Lookup = (name: string) => Tensor | undefined
 
 /** Evaluators for operators whose entries have none, by `operatorName`. */
 export type Evaluators = ReadonlyMap<string, Evaluate>
-const NONE: Evaluators = new Map()
+const NO_EVALUATORS: Evaluators = new Map()
 
 /** What evaluation needs besides graphs and values. */
 export interface Resources {
@@ -46,11 +46,12 @@ export function evaluate(
 export function* evaluateInSteps(
   graph: Graph,
   feeds: ReadonlyMap<string, Tensor>,
-  { budget = graphBudget(), evaluators = NONE }: Resources = {},
+  { budget = graphBudget(), evaluators = NO_EVALUATORS }: Resources = {},
 ): Generator<void, ReadonlyMap<string, Tensor>> {
   const run = new Run(budget, evaluators)
   try {
-    const made = yield* run.steps(graph, (name) => feeds.get(name))
+    const optional = new Set(graph.inputs.flatMap(({ name, isOptional }) => (isOptional ? [name] : [])))
+    const made = yield* run.steps(graph, (name) => feeds.get(name) ?? (optional.has(name) ? NONE : undefined))
     return new Map(graph.outputs.map((name, index) => [name, withOwnStrings(made[index]!)]))
   } finally {
     run.end()
@@ -61,7 +62,7 @@ export function* evaluateInSteps(
 export function evaluateNode(
   node: Node,
   inputs: readonly (Tensor | undefined)[],
-  { budget = graphBudget(), evaluators = NONE }: Resources = {},
+  { budget = graphBudget(), evaluators = NO_EVALUATORS }: Resources = {},
   outer: Lookup = () => undefined,
 ): readonly (Tensor | undefined)[] {
   const run = new Run(budget, evaluators)

@@ -218,6 +218,7 @@ export const OPERATOR_TABLE = {
   Unsqueeze: { evaluate: 'control', raise: 'heads', lower: 'view' },
   Where: { evaluate: 'control', raise: 'masks', lower: 'body' },
   Xor: { evaluate: 'control', lower: 'body' },
+  'ai.onnx.preview:FlexAttention': { lower: 'passes' },
   'com.microsoft:Attention': { raise: 'attention' },
   'com.microsoft:BiasGelu': { lower: 'body' },
   'com.microsoft:CausalConvWithState': { raise: 'convolutions over states', lower: 'script' },

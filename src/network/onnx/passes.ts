@@ -4,6 +4,7 @@ import { takeBranches } from './passes/branches.ts'
 import { floatBiases } from './passes/code-biases.ts'
 import { decodeLayers } from './passes/code-layers.ts'
 import { replaceCodeOperators } from './passes/code-operators.ts'
+import { expandFlexAttention } from './passes/flex-attention.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'
 import type { Pass } from './passes/pass.ts'
@@ -20,6 +21,7 @@ export const NEEDED_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  expandFlexAttention,
   resolveSequences,
   unrollLoops,
   removeDead,
@@ -51,6 +53,7 @@ export const COMPILER_PASSES: readonly Pass[] = [
   floatBiases,
   foldConstants,
   takeBranches,
+  expandFlexAttention,
   resolveSequences,
   unrollLoops,
   sinkJoins,

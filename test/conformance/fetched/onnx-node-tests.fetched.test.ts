@@ -21,7 +21,7 @@ test('claimed operators pass all their cases', async () => {
     if (verdict.is === 'passed') passed++
   }
   expect(failed).toEqual([])
-  expect(passed).toBeGreaterThan(1650)
+  expect(passed).toBeGreaterThan(1710)
 })
 
 test('compiled graphs give the outputs of all supported cases', async () => {
@@ -33,5 +33,5 @@ test('compiled graphs give the outputs of all supported cases', async () => {
 test('networks match the outputs of all cases of claimed operators', async () => {
   const { failed, passed } = await judgeNetworks(cases)
   expect(failed).toEqual([])
-  expect(passed).toBeGreaterThan(1650)
+  expect(passed).toBeGreaterThan(1710)
 })

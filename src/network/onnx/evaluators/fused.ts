@@ -1,11 +1,12 @@
 // Evaluators of fused operators: attention, rotations, and products and table rows with codes in blocks.
 import type { Evaluators } from '../evaluate.ts'
 import { axisOf } from '../ir/broadcast.ts'
-import { type Evaluation, flagOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
+import { type Evaluate, type Evaluation, flagOf, given, intOf, stringOf, unfit } from '../ir/operator.ts'
 import { countOf, isFloat, reader, stridesOf, type Tensor, writer, zeros } from '../ir/tensor.ts'
 import { formOf, gatheredDims, LEVELS, levelForm, perElement } from '../operators/contrib/products.ts'
 import { within } from '../operators/indexed.ts'
 import { product } from '../operators/products.ts'
+import { flexGraph } from '../passes/flex-attention.ts'
 import { biased } from './activations.ts'
 import { evaluateAttention, headsOf } from './attention.ts'
 import { evaluateContribRotary, evaluateGroups, evaluateMulti } from './contrib-attention.ts'
@@ -187,8 +188,16 @@ function evaluateTensorScatter(context: Evaluation): Tensor[] {
   return [made]
 }
 
-export const FUSED: Evaluators = new Map([
+export const FUSED: Evaluators = new Map<string, Evaluate>([
   ['Attention', evaluateAttention],
+  [
+    'ai.onnx.preview:FlexAttention',
+    (context) => {
+      const inputs = context.inputs.map((_, at) => given(context, at))
+      const dims = inputs.map((input) => input.dims)
+      return context.run(flexGraph(context.node, inputs[0]!.dtype, dims), inputs)
+    },
+  ],
   ['RotaryEmbedding', (context) => [evaluateRotary(context)]],
   ['com.microsoft:RotaryEmbedding', (context) => [evaluateContribRotary(context)]],
   ['com.microsoft:MatMulNBits', (context) => [evaluateProduct(context)]],

@@ -147,4 +147,21 @@ export function inferCausalConvolution({ node, inputs: [x, weights] }: Inference
   return [x, x && { dtype: x.dtype, dims: state }]
 }
 
-export const ATTENTION: readonly Operator[] = [attention, linearAttention, causalConvolution]
+/** A pass writes it as other nodes. */
+const flexAttention: Operator = define({
+  name: 'FlexAttention',
+  domain: 'ai.onnx.preview',
+  since: 1,
+  until: 1,
+  inputs: [3, 3],
+  attributes: { scale: 'float', softmax_precision: 'int', score_mod: 'graph', prob_mod: 'graph' },
+  dtypes: [FLOATS],
+  infer: ({ inputs: [queries, , values] }) => [
+    queries && {
+      dtype: queries.dtype,
+      dims: values?.dims && queries.dims?.with(-1, values.dims.at(-1)!),
+    },
+  ],
+})
+
+export const ATTENTION: readonly Operator[] = [attention, linearAttention, causalConvolution, flexAttention]
