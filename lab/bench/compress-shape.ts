@@ -1,5 +1,5 @@
-// Measures the cost of quantising or pruning: processor time of each matrix in the first layers of a model, and
-// an estimate for all layers and 128 windows, in processor and wall-clock time.
+// Measures the cost of quantising or pruning: processor time of each matrix in the first layers of a model,
+// and an estimate for all layers and 128 windows, in processor and wall-clock time.
 //
 //   npx node lab/bench/compress-shape.ts quantize [--windows 8] [--layers 2] [--drift 0.5] [--sweeps 8]
 //     [--threads 2] [--model model.gguf --calibration text.txt]
@@ -66,8 +66,8 @@ function randomSources(): readonly ByteSource[] {
     intermediate: 4864,
     contextLength: TOKENS,
   })
-  // Every 64th input of a norm is 15 times as large as the others, as in trained models, because scales depend
-  // on it.
+  // Every 64th input of a norm is 15 times as large as the others, as in trained models, because scales
+  // depend on it.
   if (what === 'quantize')
     for (const [name, { values: gains }] of model.weights)
       if (/layernorm/.test(name)) for (let i = 7; i < gains.length; i += 64) gains[i] = gains[i]! * 15

@@ -43,8 +43,8 @@ INLINE uint32_t turn_of(const struct tile *tile, uint32_t format) {
     return format == KV_F32 && tile->count <= HEAD_TILE ? 1 : VECTORS;
 }
 
-/* tile->s = scores of all queries with the positions visible to some query of the tile. A whole block is read as several
-   streams far apart, each continuing where it stopped, a pattern that prefetchers follow. */
+/* tile->s = scores of all queries with the positions visible to some query of the tile. A whole block is read as
+   several streams far apart, each continuing where it stopped, a pattern that prefetchers follow. */
 static void score_block(struct tile *tile, struct range groups) {
     const uint32_t format = tile->op->k_format, is_int8 = format == KV_INT8, whole = groups.from == 0 && groups.to == VECTORS;
     const struct split split = split_of(tile->count, is_int8 ? CODES_TILE : QUAD);

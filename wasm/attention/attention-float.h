@@ -81,8 +81,8 @@ INLINE void accumulate_position(v128_t (*y)[4], const float *w, const int n, con
         }
     }
 }
-/* Adds the weighted values of positions from..to of the block to kept * y of n queries, in `vectors` vectors of dims. The
- * first vector is d4, and each next one is `apart` further. fp8: whole groups of 4 positions, one vector. */
+/* Adds the weighted values of positions from..to of the block to kept * y of n queries, in `vectors` vectors of dims.
+ * The first vector is d4, and each next one is `apart` further. fp8: whole groups of 4 positions, one vector. */
 INLINE void accumulate_floats(struct tile *tile, uint32_t first, const int n, uint32_t d4, uint32_t apart, const int vectors,
                               uint32_t from, uint32_t to, const int fp8) {
     v128_t y[QUAD][4], in[4];

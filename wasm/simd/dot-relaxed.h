@@ -12,8 +12,8 @@
  *
  * Quads and pairs are exact while the second operand is 0..127; nibbles are 0..15. The kernels are compiled once for
  * each. Quads with a second operand of 0..255 are exact only on x64 with AVX-VNNI. In wide kernels the second operand
- * is -127..127. The sum of two products is then an i16: V8's baseline compiler adds two products in i16 on Arm where its
- * optimising compiler uses sdot. */
+ * is -127..127. The sum of two products is then an i16: V8's baseline compiler adds two products in i16 on Arm where
+ * its optimising compiler uses sdot. */
 
 /* Tokens whose sums fit in the registers together. */
 #define TOKEN_TILE 4
@@ -81,8 +81,8 @@ INLINE void lay_bytes(v128_t *laid, const uint8_t *w, struct masks masks) {
 #define WITH_PAIRS(name) name##__pairs
 #define WITH_WIDE(name) name##__wide
 #define WITH_PRODUCTS(name) name
-/* DOTS_16: for kernels without a wide form. They use quads instead. BLOCK_ROWS: rows of a tile of linear-blocks.h, which
- * only the form with more than TOKEN_TILE uses. */
+/* DOTS_16: for kernels without a wide form. They use quads instead. BLOCK_ROWS: rows of a tile of linear-blocks.h,
+ * which only the form with more than TOKEN_TILE uses. */
 #if defined(DOT_PAIRS)
 enum { BLOCK_ROWS = TOKEN_TILE };
 #define DOTS_16(name) WITH_PAIRS(name)

@@ -1,5 +1,5 @@
-// Measures the speed of the linear kernels and of rope_kv next to the machine's limits, on one thread, with the
-// built test modules. attention-bench.mjs measures attention.
+// Measures the speed of the linear kernels and of rope_kv next to the machine's limits, on one thread, with
+// the built test modules. attention-bench.mjs measures attention.
 //
 // Cold: the working set cycles through far more memory than any cache holds. The figures are medians of
 // interleaved rounds.

@@ -1,6 +1,6 @@
 // node lab/bench/sparse/profile.ts DENSE SPARSE... shows where a token's time goes: milliseconds of each kind
-// of op in a decoded token and of the whole step, with the packs in turn. On a busy machine, --lowest leaves out most of
-// what other programs take: an op's time is its lowest tenth.
+// of op in a decoded token and of the whole step, with the packs in turn. On a busy machine, --lowest leaves
+// out most of what other programs take: an op's time is its lowest tenth.
 import { cpus, loadavg } from 'node:os'
 import { Command } from 'commander'
 import { slotsOf } from '../../../src/core/graph/plan/cost.ts'

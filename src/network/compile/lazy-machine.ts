@@ -23,7 +23,9 @@ const CODED = ['DequantizeLinear', 'MatMulNBits']
 const needsKernels = ({ nodes }: Graph, weights: WeightPolicy): boolean =>
   weights === 'auto' ? nodes.some(({ op }) => CODED.includes(op)) : weights !== 'f32'
 
-/** The programs' policy, which depends on whether kernels are needed and available. `graph`: after its passes. */
+/**
+ * The programs' policy, which depends on whether kernels are needed and available. `graph`: after its passes.
+ */
 export const policyFor = (
   graph: Graph,
   { weights = 'auto', loadKernels }: Pick<CompileOptions, 'weights' | 'loadKernels'>,

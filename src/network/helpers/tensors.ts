@@ -1,4 +1,5 @@
-// Values that callers pass to a network and get from it: tensors, strings and lists of both, and their checks.
+// Values that callers pass to a network and get from it: tensors, strings and lists of both, and their
+// checks.
 import { checkList, shown, wrongOption } from '../../core/base/check-options.ts'
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { isCount, isObject } from '../../core/base/values.ts'

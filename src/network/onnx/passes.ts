@@ -1,9 +1,9 @@
 // The lists of passes, in their order.
 import { mergeSlices, simplify } from './passes/algebra.ts'
 import { takeBranches } from './passes/branches.ts'
-import { floatBiases } from './passes/code-biases.ts'
-import { decodeLayers } from './passes/code-layers.ts'
-import { replaceCodeOperators } from './passes/code-operators.ts'
+import { floatBiases } from './passes/codes/biases.ts'
+import { decodeLayers } from './passes/codes/layers.ts'
+import { replaceCodeOperators } from './passes/codes/operators.ts'
 import { expandFlexAttention } from './passes/flex-attention.ts'
 import { foldConstants } from './passes/fold.ts'
 import { joinGelus, joinGemms } from './passes/fuse.ts'

@@ -36,7 +36,9 @@ function cosine(left: ArrayLike<number>, right: ArrayLike<number>): number {
   return dot / Math.sqrt(a * b)
 }
 
-/** Cosine of our vectors from 8-bit rows with a scale each and from f32 rows; the minimum measured was 0.9976. */
+/**
+ * Cosine of our vectors from 8-bit rows with a scale each and from f32 rows; the minimum measured was 0.9976.
+ */
 const MIN_OWN = 0.996
 
 test('vectors of MiniLM', { timeout: 60_000 }, async () => {

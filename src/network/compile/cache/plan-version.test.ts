@@ -1,5 +1,5 @@
-// The version of cached plans. In: random graphs, networks of codes and an encoder. Out: a failure if their plans or functions
-// differ from those of PLAN_VERSION, because pages would then run plans of earlier code.
+// The version of cached plans. In: random graphs, networks of codes and an encoder. Out: a failure if their
+// plans or functions differ from those of PLAN_VERSION, because pages would then run plans of earlier code.
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../../lab/bench/graphs/bert.ts'

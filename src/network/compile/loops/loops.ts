@@ -50,7 +50,9 @@ export interface GivenConstant {
   readonly summed?: CodedForm | undefined
 }
 
-/** How a constant holds 8-bit codes: `filters` [count, channels of a group, ...taps], or a `matrix` [k, n]. */
+/**
+ * How a constant holds 8-bit codes: `filters` [count, channels of a group, ...taps], or a `matrix` [k, n].
+ */
 export type CodedForm = 'filters' | 'matrix'
 
 /**
@@ -170,7 +172,10 @@ export interface CodeMatrix {
   readonly group: number
   /** The summed axes in the order of A: 0 is the channels, or k. */
   readonly order: readonly number[]
-  /** How many channels A has in a group, or how many numbers in a row. Those beyond the filters' own count nothing. */
+  /**
+   * How many channels A has in a group, or how many numbers in a row. Those beyond the filters' own count
+   * nothing.
+   */
   readonly channels: number
 }
 

@@ -1,5 +1,5 @@
-// Lays filters and matrices of 8-bit codes out for products. In: filters [count, channels of a group, ...taps],
-// or a matrix [k, n], whose columns are filters. Out: for each group, panels of eight filters.
+// Lays filters and matrices of 8-bit codes out for products. In: filters [count, channels of a group,
+// ...taps], or a matrix [k, n], whose columns are filters. Out: for each group, panels of eight filters.
 //
 // A panel begins with the initial values of its eight i32 sums. Then come, for every four codes of a row of
 // A, the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of

@@ -1,5 +1,6 @@
 // Writes constants to a machine's memory: as floats, which may be decoded, in another order, or filters of
-// tiles, and codes as a matrix for the engine's kernels. What functions of `layouts.ts` cannot do, scripts do.
+// tiles, and codes as a matrix for the engine's kernels. What functions of `layouts.ts` cannot do, scripts
+// do.
 import { matrixBytes, PANEL_ROWS } from '../../../core/abi/encodings.ts'
 import { shiftedFloat } from '../../../core/weights/quantize-weights.ts'
 import type { Constant } from '../../onnx/ir/graph.ts'

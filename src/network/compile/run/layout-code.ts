@@ -1,5 +1,5 @@
-// Emits the functions that lay constants out in a machine's memory (`layouts.ts` calls them). A network's load
-// runs each of them for a few milliseconds at most, in which JavaScript would still be interpreted.
+// Emits the functions that lay constants out in a machine's memory (`layouts.ts` calls them). A network's
+// load runs each of them for a few milliseconds at most, in which JavaScript would still be interpreted.
 import { PANEL, VECTOR } from '../emit/kernel.ts'
 import { FunctionBody, type Local, moduleBytes } from '../wasm/assembler.ts'
 
@@ -100,8 +100,8 @@ const PATCH = 4
 
 /**
  * G g G^T of the 3 x 3 filters g of two columns at once, for lower/convolutions/tiles.ts. G has the rows
- * [1, 0, 0], [1, 1, 1] / 2, [1, -1, 1] / 2 and [0, 0, 1]. Sums are f64, and rounded once. `itemStep`: from one
- * of the 16 results to the next; `rowStep`: from one channel's to the next channel's.
+ * [1, 0, 0], [1, 1, 1] / 2, [1, -1, 1] / 2 and [0, 0, 1]. Sums are f64, and rounded once. `itemStep`: from
+ * one of the 16 results to the next; `rowStep`: from one channel's to the next channel's.
  */
 function tiles(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
@@ -146,8 +146,8 @@ function tiles(): Uint8Array {
 }
 
 /**
- * Bytes as floats, four at a time: (byte ^ flip - middle) * scale, where `scale` has the bits of a float. With
- * a flip of 128, signed bytes count from -128.
+ * Bytes as floats, four at a time: (byte ^ flip - middle) * scale, where `scale` has the bits of a float.
+ * With a flip of 128, signed bytes count from -128.
  */
 function floats(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
@@ -167,11 +167,15 @@ function floats(): Uint8Array {
   return code.encoded()
 }
 
-/** Groups of 32 inputs for eight outputs in w8_g32 (`matrices.ts`): scales, then for four inputs each output. */
+/**
+ * Groups of 32 inputs for eight outputs in w8_g32 (`matrices.ts`): scales, then for four inputs each output.
+ */
 export const CODE_GROUP = 32
 const OUTPUTS = 8
 export const CODE_BLOCK = 16 + CODE_GROUP * OUTPUTS
-/** Offsets in the head of a panel: eight f16 scales; what is added to each output's bytes; a word of status. */
+/**
+ * Offsets in the head of a panel: eight f16 scales; what is added to each output's bytes; a word of status.
+ */
 export const CODE_HEAD = { scales: 0, added: 16, status: 48, bytes: 64 } as const
 
 /**

@@ -77,7 +77,9 @@ export function splitGraph(graph: Graph, placeOf: (node: Node) => Place, isMixed
   }
 }
 
-/** The inputs of a node whose values decide which nodes it runs and how often, or which tensors it passes on. */
+/**
+ * The inputs of a node whose values decide which nodes it runs and how often, or which tensors it passes on.
+ */
 export function decidingInputs({ op, domain, inputs }: Node): readonly string[] {
   if (domain !== '') return []
   return inputs.slice(...(DECIDING.get(op) ?? [0, 0])).filter((name) => name !== '')

@@ -1,6 +1,6 @@
 // Tests values that are not tensors of numbers. In: graphs with sequences, optional values and strings. Out:
-// whether networks give the evaluator's values, run sequences of known length as tensors, and name the node of
-// each mistake.
+// whether networks give the evaluator's values, run sequences of known length as tensors, and name the node
+// of each mistake.
 import { expect, test } from 'vitest'
 import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
 import { bufferSource } from '../../../core/base/bytes.ts'

@@ -1,5 +1,5 @@
-// Random products of 8-bit codes whose zero points are arbitrary, or computed. In: random numbers. Out: graphs
-// of ConvInteger, MatMulInteger and QLinearMatMul, and networks with DynamicQuantizeLinear.
+// Random products of 8-bit codes whose zero points are arbitrary, or computed. In: random numbers. Out:
+// graphs of ConvInteger, MatMulInteger and QLinearMatMul, and networks with DynamicQuantizeLinear.
 import type { Random } from '../../../../test/helpers/random.ts'
 import type { Constant, Graph, Node } from '../../onnx/ir/graph.ts'
 import { countOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
@@ -15,7 +15,9 @@ const DTYPES = ['u8', 'i8'] as const
 const anyCode = (random: Random, dtype: (typeof DTYPES)[number]): number =>
   random.below(256) - (dtype === 'i8' ? 128 : 0)
 
-/** Both sides of a product: the dims of the codes, of the constant, and how many zero points that may have. */
+/**
+ * Both sides of a product: the dims of the codes, of the constant, and how many zero points that may have.
+ */
 interface Sides {
   readonly x: readonly number[]
   readonly w: readonly number[]

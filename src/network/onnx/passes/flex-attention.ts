@@ -1,4 +1,5 @@
-// Writes FlexAttention as the nodes that define it, with its graphs for scores and probabilities between them.
+// Writes FlexAttention as the nodes that define it, with its graphs for scores and probabilities between
+// them.
 import type { Budget } from '../../../core/base/budget.ts'
 import { graphBudget } from '../graph-budget.ts'
 import { inferTypes } from '../infer.ts'

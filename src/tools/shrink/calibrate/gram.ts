@@ -1,7 +1,7 @@
 // Computes Gram matrices y^T x of input rows with the engine's own float product.
 //
-// Up to 512 rows of x act as a linear layer's weight with one output per input: [k][512]. An embedding supplies
-// the rows of y as the linear's input. Products over these rows are f32; they are summed in f64.
+// Up to 512 rows of x act as a linear layer's weight with one output per input: [k][512]. An embedding
+// supplies the rows of y as the linear's input. Products over these rows are f32; they are summed in f64.
 //
 // x^T x is symmetric, so columns past the diagonal are skipped. For that there are linears of a few widths,
 // which use the first outputs of the same weight.
@@ -69,7 +69,9 @@ const WIDTHS = 8
 
 const batchOf = (window: number): number => Math.min(BATCH_ROWS, window)
 
-/** Bytes of linear memory for the machines of widths up to `k`, one of each kind, for windows of this length. */
+/**
+ * Bytes of linear memory for the machines of widths up to `k`, one of each kind, for windows of this length.
+ */
 export function gramBytes(k: number, window: number): number {
   if (k === 0) return 0
   const batch = batchOf(window)
@@ -156,8 +158,8 @@ export class GramMachine {
   }
 
   /**
-   * Adds y^T x to `sums`, [n][k]; y is [rows][n], x is [rows][k]. If both are the same, only columns up to the
-   * diagonal are correct. Throws `internal` if the pool died.
+   * Adds y^T x to `sums`, [n][k]; y is [rows][n], x is [rows][k]. If both are the same, only columns up to
+   * the diagonal are correct. Throws `internal` if the pool died.
    */
   add(y: Float32Array, x: Float32Array, sums: Float64Array): void {
     const n = this.#n

@@ -293,7 +293,9 @@ export class SegmentRunner {
     }
   }
 
-  /** Runs the ops before `end` on rows of a window. Rows are placed where the placeholder would write them. */
+  /**
+   * Runs the ops before `end` on rows of a window. Rows are placed where the placeholder would write them.
+   */
   #runFrom(batch: Window, first: number, count: number, end: number): void {
     const isRows = this.#width > 0
     if (isRows) this.#place(this.#rows, batch as Float32Array, first, count)

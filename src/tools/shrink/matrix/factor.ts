@@ -31,8 +31,8 @@ export interface Dense {
   /** c[i][j] += sign * sum_p a[i][p] b[j][p], with a [m][depth] and b [n][depth]. */
   gemm(a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1): void
   /**
-   * c[i][j] += sum_p a[i][p] b[p][j] in f32, with a [m][depth] and b [depth][n], p ascending. Fast if a has many
-   * zeros.
+   * c[i][j] += sum_p a[i][p] b[p][j] in f32, with a [m][depth] and b [depth][n], p ascending. Fast if a has
+   * many zeros.
    */
   addProducts(
     a: Rows<Float32Array>,
@@ -93,7 +93,9 @@ export const factorBytes = (k: number, withDrift: boolean): number =>
 export const slabBytes = (n: number, k: number): number =>
   8 * (4 * n * k + 32 * (2 * n + 2 * k) + LARGEST_GROUP * n + 64)
 
-/** Rows of H in f32 are apart by an odd number of cache lines, so that a column's lines are in different sets. */
+/**
+ * Rows of H in f32 are apart by an odd number of cache lines, so that a column's lines are in different sets.
+ */
 export const slopeStride = (k: number): number => 32 * Math.ceil(k / 32) + 16
 
 export const rowsOf = <Values = Float64Array>(values: Values, stride: number, at = 0): Rows<Values> => ({

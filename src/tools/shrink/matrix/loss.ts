@@ -55,7 +55,10 @@ function fillErrors(errors: Float64Array, weights: ArrayLike<number>, coded: Cod
 export const blockEnds = (k: number): Uint32Array =>
   Uint32Array.from({ length: Math.ceil(k / LOSS_BLOCK) }, (_, block) => Math.min(k, (block + 1) * LOSS_BLOCK))
 
-/** sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). Clears other sums. */
+/**
+ * sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). Clears other
+ * sums.
+ */
 export function sumsBefore(
   { triangle, dense, k }: Factor,
   errors: Float64Array,

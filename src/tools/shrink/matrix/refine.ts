@@ -9,8 +9,8 @@
 // does.
 //
 // A block of inputs takes its best values by its own part of H, which is small, and only then are its changes
-// applied to the gradients of all inputs, in f32: a gradient only has to tell neighbouring codes apart. Rows do
-// not depend on each other. They are processed together, so that the changes are applied as a product.
+// applied to the gradients of all inputs, in f32: a gradient only has to tell neighbouring codes apart. Rows
+// do not depend on each other. They are processed together, so that the changes are applied as a product.
 
 import { CODES, type CodedMatrix, type GridFormat } from '../codes/coded-matrix.ts'
 import { type Factor, SLAB_ROWS } from './factor.ts'

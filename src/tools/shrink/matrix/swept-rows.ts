@@ -1,7 +1,7 @@
 // Rows whose codes are being improved, with their errors and gradients. `refine.ts` explains the symbols.
 //
-// Changes of a block's errors are applied to the gradients of all inputs at once, as a product in f32: a gradient
-// only has to tell neighbouring codes apart.
+// Changes of a block's errors are applied to the gradients of all inputs at once, as a product in f32: a
+// gradient only has to tell neighbouring codes apart.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import {
@@ -178,7 +178,9 @@ export function loadGroup(
   loadGrid(grid, scales[at]!, minimums?.[at] ?? 0)
 }
 
-/** Adds the product of H and the changes of inputs [first, end) to `sums`, [rows][k], and clears the changes. */
+/**
+ * Adds the product of H and the changes of inputs [first, end) to `sums`, [rows][k], and clears the changes.
+ */
 export function applyChanges(
   { rows, changes, factor }: SweptSlab,
   sums: Float32Array,

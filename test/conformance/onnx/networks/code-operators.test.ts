@@ -1,5 +1,6 @@
-// ONNX Runtime's operators on 8-bit codes. In: a graph for each of them, with codes of both signs. Out: whether
-// a network compiles it, and gives onnxruntime-web's codes, which may differ by one where a number is at a tie.
+// ONNX Runtime's operators on 8-bit codes. In: a graph for each of them, with codes of both signs. Out:
+// whether a network compiles it, and gives onnxruntime-web's codes, which may differ by one where a number is
+// at a tie.
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../../src/network/api/network.ts'

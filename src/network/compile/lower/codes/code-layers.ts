@@ -1,5 +1,5 @@
-// Products of matrices between DequantizeLinear and QuantizeLinear, as quantisers write them: sums of integers,
-// which are scaled afterwards.
+// Products of matrices between DequantizeLinear and QuantizeLinear, as quantisers write them: sums of
+// integers, which are scaled afterwards.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { flagOf, floatOf } from '../../../onnx/ir/operator.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'

@@ -1,5 +1,5 @@
-// Handlers of products of 8-bit codes: convolutions and matrices. Sums are integers. Where floats took the place
-// of codes that a network computes, products are those of floats.
+// Handlers of products of 8-bit codes: convolutions and matrices. Sums are integers. Where floats took the
+// place of codes that a network computes, products are those of floats.
 import { hasInput, type Node, readersOf } from '../../../onnx/ir/graph.ts'
 import { intOf, unclaimed, unfit } from '../../../onnx/ir/operator.ts'
 import { countOf, numbersOf, type Tensor, tensorOf } from '../../../onnx/ir/tensor.ts'

@@ -1,7 +1,7 @@
-// Products of 8-bit codes. In: random QLinearConv, ConvInteger, MatMulInteger and QLinearMatMul nodes, and random
-// networks with QuantizeLinear and DequantizeLinear around each operator, or with DynamicQuantizeLinear. Out:
-// whether the codes are those of a plain loop over integers, for each way to multiply, and whether networks
-// differ from the evaluator by roundings at most.
+// Products of 8-bit codes. In: random QLinearConv, ConvInteger, MatMulInteger and QLinearMatMul nodes, and
+// random networks with QuantizeLinear and DequantizeLinear around each operator, or with
+// DynamicQuantizeLinear. Out: whether the codes are those of a plain loop over integers, for each way to
+// multiply, and whether networks differ from the evaluator by roundings at most.
 import { expect, test } from 'vitest'
 import { Random } from '../../../../../test/helpers/random.ts'
 import { evaluate } from '../../../onnx/evaluate.ts'

@@ -197,7 +197,10 @@ function channelSums(
 export const asFloat = ({ value }: Ref): Tree =>
   value.kind === 'f32' ? arg(0) : apply('to f32', arg(0, 'i32'))
 
-/** One scale for each channel, or for all, as a reference that spreads over [..., channels] and `after` more axes. */
+/**
+ * One scale for each channel, or for all, as a reference that spreads over [..., channels] and `after` more
+ * axes.
+ */
 export function perChannel(lowering: Lowering, scale: readonly number[], after: number): Ref {
   const ones = Array.from({ length: after }, () => 1)
   return lowering.once(`scales ${after} ${scale}`, () =>

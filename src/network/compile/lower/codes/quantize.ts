@@ -1,5 +1,5 @@
-// Handlers of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear. Constant codes become floats as they
-// are loaded.
+// Handlers of QuantizeLinear, DequantizeLinear and DynamicQuantizeLinear. Constant codes become floats as
+// they are loaded.
 import { axisOf } from '../../../onnx/ir/broadcast.ts'
 import { hasInput, type Node, outputsOf, readersOf } from '../../../onnx/ir/graph.ts'
 import { intOf, unclaimed } from '../../../onnx/ir/operator.ts'

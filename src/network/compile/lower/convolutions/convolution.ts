@@ -33,7 +33,8 @@ export function channelsSecond(ref: Ref): Ref {
 
 /**
  * The input with the padding that the windows reach. `isLast`: whether channels must be adjacent in memory,
- * so that a window has long runs. `fill`: the number in the padding, or a scalar with it. `more`: how many channels are added.
+ * so that a window has long runs. `fill`: the number in the padding, or a scalar with it. `more`: how many
+ * channels are added.
  */
 export function bordered(
   lowering: Lowering,

@@ -1,4 +1,5 @@
-// Combines the taps of windows along one axis: each result reads as many views of the input as there are taps.
+// Combines the taps of windows along one axis: each result reads as many views of the input as there are
+// taps.
 import type { Node } from '../../../onnx/ir/graph.ts'
 import type { Axis } from '../../../onnx/operators/images/conv.ts'
 import type { Reduction, Ref } from '../../loops/loops.ts'

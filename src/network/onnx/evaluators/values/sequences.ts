@@ -84,7 +84,9 @@ function joined(context: Evaluation): Tensor {
   return evaluateConcat({ ...context, inputs: items })
 }
 
-/** Runs the body for each element of the first sequence, with the elements of the others at the same place. */
+/**
+ * Runs the body for each element of the first sequence, with the elements of the others at the same place.
+ */
 function mapped(context: Evaluation): readonly Tensor[] {
   const { node, inputs, run } = context
   const body = graphOf(node, 'body')

@@ -76,7 +76,9 @@ function splitAll(context: Evaluation): Tensor[] {
   ]
 }
 
-/** Removes words, and changes the case of the others. A list from which all are removed has one empty word. */
+/**
+ * Removes words, and changes the case of the others. A list from which all are removed has one empty word.
+ */
 function normalised(context: Evaluation): Tensor {
   const { node } = context
   const input = given(context, 0)

@@ -1,9 +1,9 @@
 // Replaces recurrent layers whose weights are 8-bit codes by the same layers with decoded weights, which are
 // constants if the codes are. Unlike ONNX Runtime, they do not round their inputs and states to 8 bits.
-import { type Attribute, type Graph, hasInput, type Node } from '../ir/graph.ts'
-import { tensorOf } from '../ir/tensor.ts'
-import { type Around, addConstant, freeName, namesIn } from './branches.ts'
-import { type Pass, withNodes } from './pass.ts'
+import { type Attribute, type Graph, hasInput, type Node } from '../../ir/graph.ts'
+import { tensorOf } from '../../ir/tensor.ts'
+import { type Around, addConstant, freeName, namesIn } from '../branches.ts'
+import { type Pass, withNodes } from '../pass.ts'
 
 /** The opset of the new nodes. */
 const VERSION = 14

@@ -2,9 +2,9 @@
 // ONNX Runtime's quantiser adds it to ConvInteger or MatMulInteger, divided by both scales and rounded, then
 // casts the sum to floats and multiplies it by both scales. Without the rounding the bias is exact, and the
 // sum can become floats at once.
-import { type Graph, type Node, outputsOf, producersOf, readersOf } from '../ir/graph.ts'
-import { type Around, freeName, namesIn } from './branches.ts'
-import { type Pass, withNodes } from './pass.ts'
+import { type Graph, type Node, outputsOf, producersOf, readersOf } from '../../ir/graph.ts'
+import { type Around, freeName, namesIn } from '../branches.ts'
+import { type Pass, withNodes } from '../pass.ts'
 
 export const floatBiases: Pass = {
   name: 'biases of codes',

@@ -1,9 +1,9 @@
 // Replaces ONNX Runtime's operators on 8-bit codes by DequantizeLinear, the operator on floats, and
 // QuantizeLinear, which the compiler fuses. A node in a form without such a replacement stays as it is.
-import { type Attribute, hasInput, type Node, withoutAttributes } from '../ir/graph.ts'
-import { flagOf, intOf } from '../ir/operator.ts'
-import { freeName, namesIn } from './branches.ts'
-import { type Pass, withNodes } from './pass.ts'
+import { type Attribute, hasInput, type Node, withoutAttributes } from '../../ir/graph.ts'
+import { flagOf, intOf } from '../../ir/operator.ts'
+import { freeName, namesIn } from '../branches.ts'
+import { type Pass, withNodes } from '../pass.ts'
 
 export const replaceCodeOperators: Pass = {
   name: 'operators of codes',
@@ -54,7 +54,9 @@ class Rewriting {
     return this.add('DequantizeLinear', present(codes, scale, zero), undefined, CODES_VERSION)
   }
 
-  /** All nodes, the last of which writes codes; their scale and zero point begin at an index of the inputs. */
+  /**
+   * All nodes, the last of which writes codes; their scale and zero point begin at an index of the inputs.
+   */
   codes(floats: string, index: number): readonly Node[] {
     const [scale = '', zero = ''] = this.#node.inputs.slice(index, index + 2)
     const [output = ''] = this.#node.outputs
@@ -110,7 +112,9 @@ const where: Rewrite = (node, by) => {
   return by.codes(by.add('Where', [node.inputs[0]!, by.floats(1), by.floats(4)]), 7)
 }
 
-/** A product with a bias of i32, whose scale is that of the product. Without a scale, the output is floats. */
+/**
+ * A product with a bias of i32, whose scale is that of the product. Without a scale, the output is floats.
+ */
 const gemm: Rewrite = (node, by) => {
   if (!hasInput(node, 8)) return undefined
   const factors = by.floats(0)

@@ -1,11 +1,11 @@
 // Recurrent layers whose weights are 8-bit codes. In: a layer with codes, scales and zero points, one per
 // direction or per column. Out: an LSTM with the same outputs as one with decoded weights.
 import { expect, test } from 'vitest'
-import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
-import { Random } from '../../../../test/helpers/random.ts'
-import type { Graph, Node } from '../ir/graph.ts'
-import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
-import { decodeLayers } from './code-layers.ts'
+import { evaluate } from '../../../../../test/conformance/onnx/verify/evaluate.ts'
+import { Random } from '../../../../../test/helpers/random.ts'
+import type { Graph, Node } from '../../ir/graph.ts'
+import { countOf, type Tensor, tensorOf } from '../../ir/tensor.ts'
+import { decodeLayers } from './layers.ts'
 
 const [STEPS, BATCH, WIDTH, HIDDEN, DIRECTIONS] = [3, 2, 5, 4, 2]
 const random = new Random(11)

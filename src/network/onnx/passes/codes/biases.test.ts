@@ -1,12 +1,12 @@
 // Rounded biases of sums of codes. In: a convolution as ONNX Runtime's quantiser writes it. Out: the same
 // outputs up to the rounding, compiled as one convolution of floats.
 import { expect, test } from 'vitest'
-import { evaluate } from '../../../../test/conformance/onnx/verify/evaluate.ts'
-import { Random } from '../../../../test/helpers/random.ts'
-import { CompiledGraph } from '../../compile/compiled-graph.ts'
-import type { Graph, Node } from '../ir/graph.ts'
-import { countOf, type Tensor, tensorOf } from '../ir/tensor.ts'
-import { floatBiases } from './code-biases.ts'
+import { evaluate } from '../../../../../test/conformance/onnx/verify/evaluate.ts'
+import { Random } from '../../../../../test/helpers/random.ts'
+import { CompiledGraph } from '../../../compile/compiled-graph.ts'
+import type { Graph, Node } from '../../ir/graph.ts'
+import { countOf, type Tensor, tensorOf } from '../../ir/tensor.ts'
+import { floatBiases } from './biases.ts'
 
 const random = new Random(5)
 const tensor = (dtype: Tensor['dtype'], dims: readonly number[], of: () => number): Tensor =>
