@@ -156,12 +156,13 @@ const flexAttention: Operator = define({
   inputs: [3, 3],
   attributes: { scale: 'float', softmax_precision: 'int', score_mod: 'graph', prob_mod: 'graph' },
   dtypes: [FLOATS],
-  infer: ({ inputs: [queries, , values] }) => [
-    queries && {
-      dtype: queries.dtype,
-      dims: values?.dims && queries.dims?.with(-1, values.dims.at(-1)!),
-    },
-  ],
+  infer({ node, inputs: [queries, , values] }) {
+    for (const dims of [queries?.dims, values?.dims])
+      if (dims !== undefined && dims.length !== 4)
+        throw unfit(node, `it has an input of the shape [${dims}] instead of [batch, heads, tokens, size]`)
+    const dims = values?.dims && queries?.dims?.with(3, values.dims[3]!)
+    return [queries && { dtype: queries.dtype, dims }]
+  },
 })
 
 export const ATTENTION: readonly Operator[] = [attention, linearAttention, causalConvolution, flexAttention]
