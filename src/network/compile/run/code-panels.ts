@@ -4,87 +4,145 @@
 // A panel begins with the initial values of its eight i32 sums. Then come, for every four codes of a row of
 // A, the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of
 // each, then the other two.
-import { countOf, type Tensor, tensorOf } from '../../onnx/ir/tensor.ts'
+import type { Constant } from '../../onnx/ir/graph.ts'
+import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type Dot, PANEL, PANEL_BYTES, STEP_CODES } from '../emit/kernel.ts'
 import type { CodedForm, CodeMatrix } from '../loops/loops.ts'
+import { readConstant } from './constant-tensor.ts'
+import type { FloatWriter } from './float-writer.ts'
+import { SIGN } from './layout-code.ts'
+import type { LayoutMemory, Layouts } from './layouts.ts'
+
+/** The memory that holds constants. */
+export interface ConstantMemory extends LayoutMemory {
+  /** How codes are multiplied, which their layout depends on. */
+  readonly dot: Dot
+}
+
+export class CodeWriter {
+  readonly #memory: ConstantMemory
+  readonly #layouts: Layouts
+  readonly #scratch: FloatWriter['scratch']
+
+  constructor(memory: ConstantMemory, layouts: Layouts, floats: FloatWriter) {
+    this.#memory = memory
+    this.#layouts = layouts
+    this.#scratch = (bytes, work) => floats.scratch(bytes, work)
+  }
+
+  /**
+   * Writes panels, `panelBytes` bytes, and returns how they are multiplied. `addend`: the constant of the bias.
+   */
+  writePanels(
+    to: number,
+    constant: Constant,
+    addend: Tensor | undefined,
+    matrix: CodeMatrix,
+    signal?: AbortSignal,
+  ): Promise<Dot> {
+    const { form, zero, bias, group, order, channels } = matrix
+    const { count, summed, next, step } = filtersOf(constant, form)
+    return this.#withBytes(constant, signal, (from, bytes) => {
+      const isSigned = constant.dtype === 'i8'
+      const dot = dotFor(bytes, isSigned, this.#memory.dot)
+      const places = placesOf(summed, order, channels)
+      const each = count / group
+      const panels = Math.ceil(each / PANEL)
+      const size = panelBytes(constant, matrix) / (group * panels)
+      new Uint8Array(this.#memory.buffer(), to, group * panels * size).fill(0)
+      const biasOf = (filter: number): number => {
+        if (bias === undefined || addend === undefined) return 0
+        return Math.round(Number(addend.data[filter]) / bias.scale[bias.scale.length === 1 ? 0 : filter]!)
+      }
+      const table = places.flatMap((place, at) => (place < 0 ? [] : [place * step, offsetIn(at, dot)]))
+      return this.#withTable(table, (address) => {
+        for (let filter = 0; filter < count; filter++) {
+          const inGroup = filter % each
+          const panel = Math.floor(filter / each) * panels + Math.floor(inGroup / PANEL)
+          const column = inGroup % PANEL
+          const start = to + panel * size
+          const first = PANEL_BYTES + column * (dot === 'pairs' ? 2 : STEP_CODES)
+          this.#layouts.filter(start + first, from + filter * next, {
+            places: address,
+            count: table.length / 2,
+            isSigned,
+            start: start + 4 * column,
+            // Codes of A are read as they are stored, or 128 lower.
+            factor: (dot === 'signed' ? SIGN : 0) - zero,
+            added: biasOf(filter),
+          })
+        }
+        return dot
+      })
+    })
+  }
+
+  /** Writes the sum of each filter's codes, i32. */
+  async writeSums(to: number, constant: Constant, form: CodedForm, signal?: AbortSignal): Promise<void> {
+    const { count, summed, next, step } = filtersOf(constant, form)
+    await this.#withBytes(constant, signal, (from) => {
+      // The codes themselves go where a sum is written afterwards.
+      const table = Array.from({ length: countOf(summed) }, (_, at) => [at * step, 0]).flat()
+      return this.#withTable(table, (places) => {
+        for (let filter = 0; filter < count; filter++) {
+          const [start, isSigned] = [to + 4 * filter, constant.dtype === 'i8']
+          const sum = { count: table.length / 2, isSigned, start, factor: 1, added: 0 }
+          this.#layouts.filter(start, from + filter * next, { ...sum, places })
+        }
+      })
+    })
+  }
+
+  #withBytes<Made>(
+    constant: Constant,
+    signal: AbortSignal | undefined,
+    work: (address: number, bytes: Uint8Array) => Promise<Made>,
+  ): Promise<Made> {
+    const count = countOf(constant.dims)
+    return this.#scratch(count, async (from) => {
+      await readConstant(constant, new Uint8Array(this.#memory.buffer(), from, count), signal)
+      return await work(from, new Uint8Array(this.#memory.buffer(), from, count))
+    })
+  }
+
+  #withTable<Made>(words: readonly number[], work: (address: number) => Made): Promise<Made> {
+    return this.#scratch(4 * words.length, async (address) => {
+      new Int32Array(this.#memory.buffer(), address, words.length).set(words)
+      return work(address)
+    })
+  }
+}
+
+/** Bytes of all panels. */
+export function panelBytes(constant: Constant, { form, group, order, channels }: CodeMatrix): number {
+  const { count, summed } = filtersOf(constant, form)
+  const codes = countOf(order.map((axis) => (axis === 0 ? channels : summed[axis]!)))
+  return group * Math.ceil(count / group / PANEL) * (codes / STEP_CODES + 1) * PANEL_BYTES
+}
+
+/** Where the code of a place goes, from where those of its filter begin. */
+function offsetIn(at: number, dot: Dot): number {
+  const lane = at % STEP_CODES
+  const within = dot === 'pairs' ? (PANEL_BYTES / 2) * (lane >> 1) + (lane & 1) : lane
+  return ((at - lane) / STEP_CODES) * PANEL_BYTES + within
+}
 
 /**
  * How to multiply these filters on a machine that multiplies by `dot`. With signed codes, the sum of two
  * products of -128 and -128 may overflow.
  */
-export const dotFor = ({ dtype, data }: Tensor, dot: Dot): Dot =>
-  dot === 'signed' && data.some((code: number | bigint) => Number(code) === (dtype === 'u8' ? 0 : -128))
-    ? 'pairs'
-    : dot
-
-/** `addend`: the constant of the bias. */
-export function codePanels(
-  filters: Tensor,
-  addend: Tensor | undefined,
-  { form, zero, bias, group, order, channels }: CodeMatrix,
-  dot: Dot,
-): Uint8Array {
-  const { data } = filters
-  const { count, summed, next, step: stride, middle } = filtersOf(filters, form)
-  const each = count / group
-  const places = placesOf(summed, order, channels)
-  const steps = places.length / STEP_CODES
-  const panels = Math.ceil(each / PANEL)
-  const bytes = new Uint8Array(group * panels * (steps + 1) * PANEL_BYTES)
-  const begin = new DataView(bytes.buffer)
-  // Codes of A are read as they are stored, or 128 lower.
-  const offset = dot === 'signed' ? zero - 128 : zero
-  const biasOf = (filter: number): number => {
-    if (bias === undefined || addend === undefined) return 0
-    return Math.round(Number(addend.data[filter]) / bias.scale[bias.scale.length === 1 ? 0 : filter]!)
-  }
-  for (let filter = 0; filter < count; filter++) {
-    const inGroup = filter % each
-    const panel = Math.floor(filter / each) * panels + Math.floor(inGroup / PANEL)
-    const column = inGroup % PANEL
-    const start = panel * (steps + 1) * PANEL_BYTES
-    const from = filter * next
-    let sum = 0
-    for (let at = 0; at < places.length; at++) {
-      const place = places[at]!
-      if (place < 0) continue
-      const code = Number(data[from + place * stride]) - middle
-      sum += code
-      const lane = at % STEP_CODES
-      const within =
-        dot === 'pairs'
-          ? (PANEL_BYTES / 2) * (lane >> 1) + 2 * column + (lane & 1)
-          : STEP_CODES * column + lane
-      bytes[start + ((at - lane) / STEP_CODES + 1) * PANEL_BYTES + within] = code
-    }
-    begin.setInt32(start + 4 * column, biasOf(filter) - offset * sum, true)
-  }
-  return bytes
-}
+const dotFor = (bytes: Uint8Array, isSigned: boolean, dot: Dot): Dot =>
+  dot === 'signed' && bytes.includes(isSigned ? SIGN : 0) ? 'pairs' : dot
 
 /**
  * The filters in a constant: how many there are, the sizes of their axes, the elements from one to the next,
- * and from one number of a filter to the next. `middle`: the code that counts as 0.
+ * and from one number of a filter to the next.
  */
-function filtersOf({ dtype, dims }: Tensor, form: CodedForm) {
-  const middle = dtype === 'u8' ? 128 : 0
+function filtersOf({ dims }: Constant, form: CodedForm) {
   const [first, second, ...taps] = dims as [number, number, ...number[]]
-  if (form === 'matrix') return { count: second, summed: [first], next: 1, step: second, middle }
+  if (form === 'matrix') return { count: second, summed: [first], next: 1, step: second }
   const summed = [second, ...taps]
-  return { count: first, summed, next: countOf(summed), step: 1, middle }
-}
-
-/** The sum of the codes of each filter. */
-export function summedCodes(filters: Tensor, form: CodedForm): Tensor {
-  const { count, summed, next, step, middle } = filtersOf(filters, form)
-  const sums = new Int32Array(count)
-  const size = countOf(summed)
-  for (let filter = 0; filter < count; filter++) {
-    let sum = 0
-    for (let at = 0; at < size; at++) sum += Number(filters.data[filter * next + at * step]) - middle
-    sums[filter] = sum
-  }
-  return tensorOf('i32', [count], sums)
+  return { count: first, summed, next: countOf(summed), step: 1 }
 }
 
 /**

@@ -10,11 +10,11 @@ import { wordsOf } from '../loops/held.ts'
 import type { CodeMatrix, GivenConstant, MatrixEncoding, Ref, Value } from '../loops/loops.ts'
 import type { Kind } from '../loops/tree.ts'
 import { isWhole, whole } from '../loops/view.ts'
-import { codePanels, dotFor, summedCodes } from './code-panels.ts'
+import { CodeWriter, type ConstantMemory, panelBytes } from './code-panels.ts'
 import { packed } from './coded.ts'
 import { checkHeld, constantTensor, type WithConstants } from './constant-tensor.ts'
 import { FloatWriter } from './float-writer.ts'
-import { type LayoutMemory, Layouts } from './layouts.ts'
+import { Layouts } from './layouts.ts'
 
 /** A constant in one form, in memory. */
 export interface LaidConstant {
@@ -27,25 +27,21 @@ export interface LaidConstant {
   readonly dot?: Dot | undefined
 }
 
-/** The memory that holds constants. */
-interface Memory extends LayoutMemory {
-  /** How codes are multiplied, which their layout depends on. */
-  readonly dot: Dot
-}
-
 /** Loads each constant once, however many programs use it. */
 export class Constants {
-  readonly #memory: Memory
+  readonly #memory: ConstantMemory
   /** Keyed by the constant itself, because two graphs may use one name for different constants. */
   readonly #laid = new Map<Constant, Map<string, LaidConstant>>()
 
   readonly #layouts: Layouts
   readonly #floats: FloatWriter
+  readonly #codes: CodeWriter
 
-  constructor(memory: Memory) {
+  constructor(memory: ConstantMemory) {
     this.#memory = memory
     this.#layouts = new Layouts(memory)
     this.#floats = new FloatWriter(memory, this.#layouts)
+    this.#codes = new CodeWriter(memory, this.#layouts, this.#floats)
   }
 
   /** Call this when a program stops using the constant, which is freed once nothing uses it. */
@@ -69,10 +65,14 @@ export class Constants {
 
   loadPlain(graph: WithConstants, value: Value, signal?: AbortSignal): Promise<LaidConstant> {
     return this.#load(graph, value, '', async (given) => {
-      const { constant } = given
+      const { constant, summed } = given
       if (value.kind === 'f32')
         return await this.#placed(4 * countOf(value.dims), (address) =>
           this.#floats.write(address, graph, { ...value, given }, signal),
+        )
+      if (summed !== undefined)
+        return await this.#placed(4 * countOf(value.dims), (address) =>
+          this.#codes.writeSums(address, graph.constants.get(constant)!, summed, signal),
         )
       const stored = await constantTensor(constant, graph.constants.get(constant)!, signal)
       const { data, dtype } = integersOf(stored, given)
@@ -126,12 +126,12 @@ export class Constants {
       name === undefined ? undefined : await constantTensor(name, graph.constants.get(name)!, signal)
     const form = formOf({ matrix: { value, view: whole(value.dims) }, codes })
     return await this.#load(graph, value, form, async ({ constant }) => {
-      const filters = await constantTensor(constant, graph.constants.get(constant)!, signal)
-      const dot = dotFor(filters, this.#memory.dot)
-      const laid = codePanels(filters, bias, codes, dot)
-      const address = this.#memory.take(laid.byteLength)
-      new Uint8Array(this.#memory.buffer(), address).set(laid)
-      return { address, dot }
+      const filters = graph.constants.get(constant)!
+      let dot: Dot | undefined
+      const placed = await this.#placed(panelBytes(filters, codes), async (address) => {
+        dot = await this.#codes.writePanels(address, filters, bias, codes, signal)
+      })
+      return { ...placed, dot }
     })
   }
 
@@ -210,9 +210,8 @@ function givenOf({ given }: Value, form: string) {
 }
 
 /** The integers that a value reads, in its order. */
-function integersOf(tensor: Tensor, { view, packing, summed }: GivenConstant): Tensor {
+function integersOf(tensor: Tensor, { view, packing }: GivenConstant): Tensor {
   if (packing !== undefined) return packed(tensor, packing)
-  if (summed !== undefined) return summedCodes(tensor, summed)
   if (view === undefined) return tensor
   const { offset, dims, strides } = view
   const places = walk(dims, strides, offset)

@@ -3,14 +3,17 @@
 import { PANEL, VECTOR } from '../emit/kernel.ts'
 import { FunctionBody, type Local, moduleBytes } from '../wasm/assembler.ts'
 
+/** The sign bit of a byte. */
+export const SIGN = 128
+
 /** All functions have so many parameters, of which some ignore the last ones. */
 const PARAMETERS = 8
 
-export const LAYOUT_FUNCTIONS = ['gather', 'panel', 'tiles', 'floats', 'codes'] as const
+export const LAYOUT_FUNCTIONS = ['gather', 'panel', 'tiles', 'floats', 'codes', 'filter'] as const
 
 /** `sharedPages`: as for `moduleBytes`. */
 export function layoutModule(sharedPages: number | undefined): Uint8Array<ArrayBuffer> {
-  const bodies = [gather(), panel(), tiles(), floats(), codes()]
+  const bodies = [gather(), panel(), tiles(), floats(), codes(), filter()]
   return moduleBytes(bodies, { parameters: PARAMETERS, sharedPages })
 }
 
@@ -224,5 +227,24 @@ function codes(): Uint8Array {
     })
   })
   code.get(head).get(wrong).store32(CODE_HEAD.status)
+  return code.encoded()
+}
+
+/**
+ * A filter of codes: byte ^ flip - 128 at each place, two words with the offsets of the byte from `from` and of
+ * the code from `to`. The word at `start` becomes added + factor * the sum of the codes.
+ */
+function filter(): Uint8Array {
+  const code = new FunctionBody(PARAMETERS)
+  const [to, from, places, count, start, added, factor, flip] = parametersOf(code)
+  const [value, sum] = [code.local('i32'), code.local('i32')]
+  repeat(code, count, () => {
+    code.get(from).get(places).load32().plain('i32.add').load8()
+    code.get(flip).plain('i32.xor').number(-SIGN).plain('i32.add').tee(value)
+    code.get(sum).plain('i32.add').set(sum)
+    code.get(to).get(places).load32(4).plain('i32.add').get(value).store8()
+    code.increase(places, 8)
+  })
+  code.get(start).get(sum).get(factor).plain('i32.mul').get(added).plain('i32.add').store32()
   return code.encoded()
 }

@@ -4,7 +4,7 @@
 import { walk } from '../../onnx/ir/broadcast.ts'
 import { PANEL } from '../emit/kernel.ts'
 import { collapsed, type View } from '../loops/view.ts'
-import { CODE_BLOCK, CODE_GROUP, CODE_HEAD, LAYOUT_FUNCTIONS, layoutModule } from './layout-code.ts'
+import { CODE_BLOCK, CODE_GROUP, CODE_HEAD, LAYOUT_FUNCTIONS, layoutModule, SIGN } from './layout-code.ts'
 
 type LayoutFunctions = Readonly<Record<(typeof LAYOUT_FUNCTIONS)[number], (...numbers: number[]) => void>>
 
@@ -44,6 +44,17 @@ interface CodePanel {
   readonly scales: readonly number[]
 }
 
+/** A filter of codes, whose codes have places in `filter`'s form at an address. */
+interface CodeFilter {
+  readonly places: number
+  readonly count: number
+  readonly isSigned: boolean
+  /** Where the sum of the codes is written, times a factor and plus a number. */
+  readonly start: number
+  readonly factor: number
+  readonly added: number
+}
+
 /** Numbers that the functions read: a filter of zeros, masks of columns, and the head of a panel of codes. */
 const ZEROS = 0
 const ZERO_BYTES = 64
@@ -53,9 +64,6 @@ const TABLE_BYTES = HEAD + CODE_HEAD.bytes
 
 /** The bytes of a 3 x 3 filter. */
 const FILTER_BYTES = 36
-
-/** The sign bit of a byte. */
-const SIGN = 128
 
 /** The functions, and the address of the numbers that they read. */
 interface Opened {
@@ -136,6 +144,12 @@ export class Layouts {
     )
     codes(to, from, groups, inputStep, outputStep, head, isSigned ? SIGN : 0)
     return new Int32Array(this.#memory.buffer(), head + CODE_HEAD.status, 1)[0] === 0
+  }
+
+  /** The codes of a filter as signed bytes: unsigned ones are 128 lower. */
+  filter(to: number, from: number, filter: CodeFilter): void {
+    const { places, count, isSigned, start, factor, added } = filter
+    this.#functions().filter(to, from, places, count, start, added, factor, isSigned ? SIGN : 0)
   }
 
   #functions(): LayoutFunctions {
