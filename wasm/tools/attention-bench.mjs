@@ -15,6 +15,7 @@ import { readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { LIMIT_CODE, PEAK_OPS } from '../../lab/bench/roofline/kernels.ts'
+import { SEQUENCE } from '../../src/core/abi/constants.ts'
 import { OPS } from '../../src/core/abi/ops.ts'
 
 const { values: flags, positionals } = parseArgs({
@@ -102,7 +103,8 @@ const attention = (shape) => {
   const sequenceOf = allocate(rows * 4)
   for (let row = 0; row < rows; row++) u32[positions / 4 + row] = context - rows + row
   u32.fill(0, sequenceOf / 4, sequenceOf / 4 + rows)
-  u32.set([0, rows, context - rows, table, 0, 0, 0], seq / 4)
+  u32.fill(0, seq / 4, seq / 4 + 16)
+  u32.set([rows, context - rows], seq / 4 + SEQUENCE.rows)
   u32.set([rows, 1, 0, 0, sequenceOf, positions, seq, 0], step / 4)
   const fields = {
     ...{ q, q_stride: stride, y, y_stride: stride, heads, kv_heads: kvHeads, head_dim: dim, k_offset: 0 },
@@ -119,7 +121,7 @@ const attention = (shape) => {
   f32[op / 4 + 2 + OPS.attention.fields.indexOf('scale')] = dim ** -0.5 / 1000
   let layer = 0
   return (module) => {
-    u32[seq / 4 + 3] = table + layer * blocks * 4
+    u32[seq / 4 + SEQUENCE.tables] = table + layer * blocks * 4
     layer = (layer + 1) % layers
     module.run(0, op, step, 0, 1, 0, 1)
   }

@@ -7,6 +7,8 @@
 //   node wasm/tools/bench.mjs [rounds] [name part]
 
 import { readFileSync } from 'node:fs'
+import { SEQUENCE } from '../../src/core/abi/constants.ts'
+import { OPS } from '../../src/core/abi/ops.ts'
 import { Random } from '../../test/helpers/random.ts'
 
 const [rounds = '9', only = ''] = process.argv.slice(2)
@@ -135,9 +137,27 @@ const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   const [q, keys, values] = [heads, kvHeads, kvHeads].map((count) => allocate(m * count * dim * 4))
   const rope = allocate(m * dim * 4)
   const bias = allocate(kvHeads * dim * 4)
-  const op = allocate(112)
+  const op = allocate(OPS.rope_kv.fields.length * 4 + 8)
   const step = allocate(64)
   const seq = allocate(64)
+  const stride = (count) => count * dim * 4
+  const fields = {
+    ...{
+      q,
+      q_stride: stride(heads),
+      k: keys,
+      k_stride: stride(kvHeads),
+      v: values,
+      v_stride: stride(kvHeads),
+    },
+    ...{ heads, kv_heads: kvHeads, head_dim: dim, rope_dims: dim, v_offset: keyBytes },
+    ...{
+      k_format: FORMATS[k],
+      v_format: FORMATS[v],
+      k_bias: still === undefined ? 0 : bias,
+      still: still ?? 0,
+    },
+  }
   return {
     prepare: () => {
       for (let b = 0; b < blocks; b++) u32[table / 4 + b] = BASE + b * blockBytes
@@ -146,12 +166,11 @@ const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
         u32[positions / 4 + row] = row
       }
       for (let i = 0; i < (step - q) / 4; i++) f32[q / 4 + i] = Math.cos(i)
-      u32.set([0, m, 0, table], seq / 4)
+      u32.fill(0, seq / 4, seq / 4 + 16)
+      u32[seq / 4 + SEQUENCE.rows] = m
+      u32[seq / 4 + SEQUENCE.tables] = table
       u32.set([m, 1, 0, 0, sequenceOf, positions, seq, 0, rope], step / 4)
-      const strides = [heads, kvHeads, kvHeads].map((count) => count * dim * 4)
-      const rows = [q, keys, values].flatMap((at, i) => [at, strides[i]])
-      u32.set([9, 0, ...rows, heads, kvHeads, dim, 0, dim, 0, 0, 0, keyBytes, FORMATS[k], FORMATS[v]], op / 4)
-      u32.set([0, 0, 0, 0, still === undefined ? 0 : bias, still ?? 0], op / 4 + 19)
+      u32.set([OPS.rope_kv.code, 0, ...OPS.rope_kv.fields.map((field) => fields[field] ?? 0)], op / 4)
     },
     work: () => modules[build].run(0, op, step, 0, 1, 0, 1),
   }
