@@ -1,15 +1,15 @@
-// The committed selection of node tests. In: a folder of the node tests of ONNX 1.x (github.com/onnx/onnx,
-// Apache-2.0). Out: golden/node-tests.jsonl with the smallest cases of each claimed operator.
-// `node test/conformance/onnx/pack.ts FOLDER`
+// The committed selection of node tests. In: folders of the node tests of ONNX 1.x (github.com/onnx/onnx,
+// Apache-2.0) and of its simple models. Out: golden/node-tests.jsonl with the smallest cases of each claimed
+// operator. `node test/conformance/onnx/pack.ts FOLDER...`
 import { existsSync } from 'node:fs'
 import { readdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { GOLDEN, judgeCase, packed, readCase, readPacked } from './node-case.ts'
 
-const [folder] = process.argv.slice(2)
-if (folder === undefined) throw new RangeError('name a folder of node tests')
+const folders = process.argv.slice(2)
+if (folders.length === 0) throw new RangeError('name a folder of node tests')
 /** Maximum cases per operator, and maximum bytes of a case. */
-const MAX_CASES = 2
+const MAX_CASES = 3
 const MAX_BYTES = 5_000
 
 const counts = new Map<string, number>()
@@ -18,15 +18,18 @@ for (const each of await readPacked(GOLDEN[1]!)) {
   if (verdict.is === 'passed') for (const op of verdict.ops) counts.set(op, 1)
 }
 const found: { line: string; ops: readonly string[]; isExpanded: boolean }[] = []
-for (const name of (await readdir(folder)).sort()) {
-  if (!existsSync(join(folder, name, 'model.onnx'))) continue
-  const each = await readCase(join(folder, name))
+const paths = await Promise.all(
+  folders.map(async (folder) => (await readdir(folder)).sort().map((name) => join(folder, name))),
+)
+for (const path of paths.flat()) {
+  if (!existsSync(join(path, 'model.onnx'))) continue
+  const each = await readCase(path)
   const verdict = await judgeCase(each)
   if (verdict.is === 'passed')
     found.push({
       line: packed(each),
       ops: [...new Set(verdict.ops)],
-      isExpanded: name.includes('_expanded'),
+      isExpanded: each.name.includes('_expanded'),
     })
 }
 // Functions written out as nodes test other operators, so they come last, and only for operators without
