@@ -1,7 +1,7 @@
 // Measures what a network costs before its first result, beside onnxruntime-web. In: ONNX files of packages
-// (`packaged.py` downloads them). Out: a table of processor times on one thread.
+// (`packaged.py` downloads them). Out: a table of times on one thread.
 //
-//   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5]
+//   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5] [--clock]
 // Each engine runs each file in a process of its own, which has loaded a small graph before, so that starting
 // the engine does not count. The engines take turns. *Load* opens the file, *first* is the first run minus a
 // later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load. *Stored*
@@ -38,11 +38,13 @@ const LATER = 3
 const command = new Command('load')
   .argument('<files...>', 'ONNX files')
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 5)
+  .option('--clock', 'measures by the clock, which needs a quiet machine, instead of processor time', false)
   .option('--engine <name>', 'measures one engine once, and writes JSON')
   .option('--address <url>', 'the server that has the graph, for the engine "stored"', '')
   .parse()
-const { rounds, engine, address } = command.opts<{
+const { rounds, clock, engine, address } = command.opts<{
   readonly rounds: number
+  readonly clock: boolean
   readonly engine?: Engine
   readonly address: string
 }>()
@@ -50,13 +52,14 @@ const { rounds, engine, address } = command.opts<{
 /** How long V8 may still compile in the background what ran before a measurement. */
 const SETTLING_MS = 100
 
-/** Processor ms of all threads, because V8 compiles in the background. */
+/** Processor ms of all threads, because V8 compiles in the background, or ms of the clock. */
 async function timed<T>(work: () => Promise<T>): Promise<readonly [number, T]> {
   await new Promise((resolve) => setTimeout(resolve, SETTLING_MS))
-  const start = process.cpuUsage()
+  const [start, before] = [process.cpuUsage(), performance.now()]
   const made = await work()
+  const after = performance.now()
   const { user, system } = process.cpuUsage(start)
-  return [(user + system) / 1000, made]
+  return [clock ? after - before : (user + system) / 1000, made]
 }
 
 const TINY = modelBytes({
@@ -114,7 +117,8 @@ async function runs(run: () => Promise<unknown>): Promise<Pick<Times, 'first' | 
 }
 
 async function measured(name: Engine, path: string, { server, home }: Visits): Promise<Times> {
-  const args = [import.meta.filename, path, '--engine', name, '--address', server.address]
+  const own = ['--engine', name, '--address', server.address, ...(clock ? ['--clock'] : [])]
+  const args = [import.meta.filename, path, ...own]
   const env = { ...process.env, HALFBYTE_HOME: home, HALFBYTE_NO_STORE: '' }
   const { stdout } = await promisify(execFile)(process.execPath, args, { env })
   return JSON.parse(stdout.trim().split('\n').at(-1)!) as Times
