@@ -59,6 +59,17 @@ export const columnReader = (): Uint8Array =>
     { character: 'a' },
   )
 
+/** The names of the given ids. */
+export const nameLookup = (): Uint8Array =>
+  modelBytes({
+    nodes: [{ op: 'Gather', inputs: ['names', 'ids'], outputs: ['labels'] }],
+    inputs: [
+      { name: 'ids', type: TYPE.i64, dims: ['count'] },
+      { name: 'names', type: TYPE.string, dims: ['names'] },
+    ],
+    outputs: [{ name: 'labels', type: TYPE.string }],
+  })
+
 /** Like Silero VAD 5: the probability of speech is the loudest sample. */
 export function loudnessDetector(): Uint8Array {
   const to = new NodeWriter()

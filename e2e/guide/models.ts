@@ -4,7 +4,7 @@ import { ggufFile } from '../../test/conformance/testing/model-files.ts'
 import { bertFolder, byPath, randomBert, VOCABULARY } from '../../test/conformance/testing/random-bert.ts'
 import { randomLlama } from '../../test/conformance/testing/random-llama.ts'
 import { peftFiles, randomLora } from '../../test/conformance/testing/writers/lora-files.ts'
-import { colourClassifier, darkDetector, uprightClassifier } from '../examples/small-networks.ts'
+import { colourClassifier, darkDetector, nameLookup, uprightClassifier } from '../examples/small-networks.ts'
 import { filesBelow } from '../model-server.ts'
 import { seeingModel } from '../networks/seeing-model.ts'
 import { tinyOnnx } from '../small-models.ts'
@@ -48,6 +48,7 @@ export async function ownFiles(): Promise<Files> {
     ['/models/minilm/onnx/model.onnx', Buffer.from(bertBytes(MINILM))],
     ['/models/classifier.onnx', Buffer.from(colourClassifier())],
     ['/models/upscaler.onnx', Buffer.from(uprightClassifier())],
+    ['/models/labels.onnx', Buffer.from(nameLookup())],
     ['/models/detector.onnx', Buffer.from(darkDetector())],
     ...(await within('/models/all-MiniLM-L6-v2/', encoder)),
     ...(await within('/models/ms-marco-MiniLM-L6-v2/', reranker)),
