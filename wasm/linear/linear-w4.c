@@ -130,25 +130,39 @@ INLINE void lay_w4m(struct laid *laid, const uint8_t *block, struct masks masks)
 ADD_TILE(add_tile_w4, NIBBLES)
 ADD_TILE(add_tile_w4m, NIBBLES_M)
 
+static const struct block_layout blocks_w4 = {0, 144, 8}, blocks_w4m = {0, 160, 0};
+
+/* Separate functions: beside the code for many rows, that for one row is slower. */
+static __attribute__((noinline)) void few_w4(const struct op_linear *op, const struct span *span) {
+    BY_TOKEN_TILES(op, span, few_rows, blocks_w4, MAX_IN_REGISTERS, add_stream_w4)
+}
+static __attribute__((noinline)) void few_w4m(const struct op_linear *op, const struct span *span) {
+    BY_TOKEN_TILES(op, span, few_rows, blocks_w4m, MAX_IN_REGISTERS, add_stream_w4m)
+}
+
 void DOTS(linear_w4a8_product)(const struct op_linear *op, const struct span *span) {
-    const struct block_layout blocks = {0, 144, 8};
-    struct span rest = *span;
+    struct span rest;
     if (span->m1 - span->m0 >= MANY) {
-        if (LAYS_NIBBLES) return many_rows(op, span, blocks, lay_w4, add_w4_rows, write_panel);
-        if (BLOCK_ROWS > TOKEN_TILE) rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w4);
+        if (LAYS_NIBBLES) return many_rows(op, span, blocks_w4, lay_w4, add_w4_rows, write_panel);
+        if (BLOCK_ROWS > TOKEN_TILE) {
+            rest = *span;
+            rest.m0 += rows_by_blocks(op, span, blocks_w4, add_tile_w4);
+            span = &rest;
+        }
     }
-    span = &rest;
-    BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4)
+    few_w4(op, span);
 }
 void DOTS(linear_w4ma8_product)(const struct op_linear *op, const struct span *span) {
-    const struct block_layout blocks = {0, 160, 0};
-    struct span rest = *span;
+    struct span rest;
     if (span->m1 - span->m0 >= MANY) {
-        if (LAYS_NIBBLES) return many_rows(op, span, blocks, lay_w4m, add_w4m_rows, write_panel);
-        if (BLOCK_ROWS > TOKEN_TILE) rest.m0 += rows_by_blocks(op, span, blocks, add_tile_w4m);
+        if (LAYS_NIBBLES) return many_rows(op, span, blocks_w4m, lay_w4m, add_w4m_rows, write_panel);
+        if (BLOCK_ROWS > TOKEN_TILE) {
+            rest = *span;
+            rest.m0 += rows_by_blocks(op, span, blocks_w4m, add_tile_w4m);
+            span = &rest;
+        }
     }
-    span = &rest;
-    BY_TOKEN_TILES(op, span, few_rows, blocks, MAX_IN_REGISTERS, add_stream_w4m)
+    few_w4m(op, span);
 }
 
 static uint32_t tiles(const struct op *op, const struct step *step) { return tiles_of_rows(op, step, BLOCK_ROWS); }
