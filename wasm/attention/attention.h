@@ -68,8 +68,6 @@ struct words {
 };
 
 struct tile {
-    /* Where a tile begins decides up to 12 % of the time of f32 keys and values on x64 (measurements/attention.md). */
-    _Alignas(1024) uint8_t before[576];
     const struct op_attention *op;
     uint32_t dim, count;
     uint32_t base;  /* the first position of the current block */

@@ -31,7 +31,8 @@ export class CodeWriter {
   }
 
   /**
-   * Writes panels, `panelBytes` bytes, and returns how they are multiplied. `addend`: the constant of the bias.
+   * Writes panels, `panelBytes` bytes, and returns how they are multiplied. `addend`: the constant of the
+   * bias.
    */
   writePanels(
     to: number,

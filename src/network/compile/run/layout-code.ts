@@ -231,8 +231,8 @@ function codes(): Uint8Array {
 }
 
 /**
- * A filter of codes: byte ^ flip - 128 at each place, two words with the offsets of the byte from `from` and of
- * the code from `to`. The word at `start` becomes added + factor * the sum of the codes.
+ * A filter of codes: byte ^ flip - 128 at each place, two words with the offsets of the byte from `from` and
+ * of the code from `to`. The word at `start` becomes added + factor * the sum of the codes.
  */
 function filter(): Uint8Array {
   const code = new FunctionBody(PARAMETERS)
