@@ -84,8 +84,8 @@ def solve(matrix, factor, form, pattern=None):
     """A matrix [outputs, inputs] on its grid, by GPTQ, and with a pattern also pruned, by SparseGPT in the same pass.
 
     factor: the upper Cholesky factor of the inverse of the inputs' Hessian; the identity rounds, and prunes by magnitude.
-    The mask of a group is chosen when its turn comes, from weights that make up for the groups before it. Raises ValueError
-    if the inputs are not whole groups, or the groups not whole units.
+    A group's mask is chosen after the groups before it are solved, from weights that already compensate for their errors.
+    Raises ValueError if the inputs are not whole groups, or the groups not whole units.
     """
     inputs = matrix.shape[1]
     if inputs % form.group:

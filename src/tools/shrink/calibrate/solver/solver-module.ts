@@ -36,31 +36,28 @@ export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, 
     add_products: (...numbers: number[]) => void
     __stack_pointer: WebAssembly.Global<'i32'>
   }
-  const rooms = new Map<string, Float64Array>()
   let end = start + STACK_BYTES
   stack.value = end
-  const singles = new Map<string, Float32Array>()
+  /** Buffers by key, which are reused until a longer one is needed. */
+  const roomsOf = <Values extends Float64Array | Float32Array>(
+    Type: new (memory: ArrayBufferLike, at: number, length: number) => Values,
+  ) => {
+    const rooms = new Map<string, Values>()
+    return (key: string, length: number): Values => {
+      let room = rooms.get(key)
+      if (room === undefined || room.length < length) {
+        room = new Type(memory.buffer, end, length)
+        rooms.set(key, room)
+        end += Math.ceil(room.byteLength / 16) * 16
+      }
+      return room.subarray(0, length).fill(0) as Values
+    }
+  }
   const address = ({ values, at }: Rows<Float64Array | Float32Array>): number =>
     values.byteOffset + values.BYTES_PER_ELEMENT * at
   return {
-    room(key, length) {
-      let room = rooms.get(key)
-      if (room === undefined || room.length < length) {
-        room = new Float64Array(memory.buffer, end, length)
-        rooms.set(key, room)
-        end += Math.ceil(length / 2) * 16
-      }
-      return room.subarray(0, length).fill(0)
-    },
-    floats(key, length) {
-      let room = singles.get(key)
-      if (room === undefined || room.length < length) {
-        room = new Float32Array(memory.buffer, end, length)
-        singles.set(key, room)
-        end += Math.ceil(length / 4) * 16
-      }
-      return room.subarray(0, length).fill(0)
-    },
+    room: roomsOf(Float64Array),
+    floats: roomsOf(Float32Array),
     numbers: (length) => new Float64Array(new SharedArrayBuffer(8 * length)),
     gemm(a, b, c, m, n, depth, sign) {
       gemm(address(a), a.stride, address(b), b.stride, address(c), c.stride, m, n, depth, sign)
