@@ -15,6 +15,10 @@
 #define HALFBYTE_LINEAR_BLOCKS_H
 #include "linear/linear-many.h"
 
+#ifndef FEW_ROWS
+#define FEW_ROWS INLINE
+#endif
+
 /* Enough groups to amortise a call, few enough for the rows to stay in the first-level cache. */
 enum { BLOCK_GROUPS = 32 };
 

@@ -132,11 +132,10 @@ ADD_TILE(add_tile_w4m, NIBBLES_M)
 
 static const struct block_layout blocks_w4 = {0, 144, 8}, blocks_w4m = {0, 160, 0};
 
-/* Separate functions: beside the code for many rows, that for one row is slower. */
-static __attribute__((noinline)) void few_w4(const struct op_linear *op, const struct span *span) {
+FEW_ROWS void few_w4(const struct op_linear *op, const struct span *span) {
     BY_TOKEN_TILES(op, span, few_rows, blocks_w4, MAX_IN_REGISTERS, add_stream_w4)
 }
-static __attribute__((noinline)) void few_w4m(const struct op_linear *op, const struct span *span) {
+FEW_ROWS void few_w4m(const struct op_linear *op, const struct span *span) {
     BY_TOKEN_TILES(op, span, few_rows, blocks_w4m, MAX_IN_REGISTERS, add_stream_w4m)
 }
 

@@ -95,6 +95,8 @@ enum { BLOCK_ROWS = TOKEN_TILE };
 #include "simd/dot-quads.h"
 #else
 enum { BLOCK_ROWS = 5 };
+/* Beside the code of such tiles, that for few rows would be slower. */
+#define FEW_ROWS static __attribute__((noinline))
 #define DOTS_16(name) name
 #define DOTS(name) name
 #include "simd/dot-quads.h"
