@@ -17,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { LIMIT_CODE, PEAK_OPS } from '../../lab/bench/roofline/kernels.ts'
 import { SEQUENCE } from '../../src/core/abi/constants.ts'
 import { OPS } from '../../src/core/abi/ops.ts'
+import { KV_CODES, partBytes } from './kv-blocks.mjs'
 
 const { values: flags, positionals } = parseArgs({
   allowPositionals: true,
@@ -64,18 +65,11 @@ const allocate = (bytes) => {
   return at
 }
 
-const CODES = { f32: 0, int8: 1, fp8: 2 }
 /** Keys and values of each format of the rows. */
 const FORMATS = {
   f32: { k: 'f32', v: 'f32' },
   int8: { k: 'int8', v: 'int8' },
   fp8: { k: 'int8', v: 'fp8' },
-}
-/** Bytes of one layer's keys and of its values in a block. */
-const partBytes = ({ kvHeads, dim, format }) => {
-  const { k, v } = FORMATS[format]
-  const each = (stored, words) => kvHeads * 64 * (stored === 'f32' ? 4 * dim : dim + 4 * words)
-  return [each(k, 3), each(v, v === 'fp8' ? 1 : 2)]
 }
 
 /** Fills memory with keys and values of all kinds: floats, or codes with scales and offsets near 0.01. */
@@ -90,7 +84,7 @@ const attention = (shape) => {
   const { heads, kvHeads, dim, context, rows, format, window } = shape
   next = BASE + COLD_BYTES
   const blocks = Math.ceil(context / 64)
-  const [keyBytes, valueBytes] = partBytes(shape)
+  const [keyBytes, valueBytes] = partBytes({ ...shape, ...FORMATS[shape.format] })
   const blockBytes = keyBytes + valueBytes
   const layers = Math.max(1, Math.floor(COLD_BYTES / (blocks * blockBytes)))
   const stride = heads * dim * 4
@@ -110,8 +104,8 @@ const attention = (shape) => {
     ...{ q, q_stride: stride, y, y_stride: stride, heads, kv_heads: kvHeads, head_dim: dim, k_offset: 0 },
     ...{
       v_offset: keyBytes,
-      k_format: CODES[FORMATS[format].k],
-      v_format: CODES[FORMATS[format].v],
+      k_format: KV_CODES[FORMATS[format].k],
+      v_format: KV_CODES[FORMATS[format].v],
       window,
       parts,
     },
@@ -134,7 +128,7 @@ const costOf = (shape) => {
   let attended = 0
   for (let row = 0; row < rows; row++) attended += reach(context - rows + row)
   const distinct = Math.min(context, reach(context - rows) + rows - 1)
-  const [keyBytes, valueBytes] = partBytes(shape)
+  const [keyBytes, valueBytes] = partBytes({ ...shape, ...FORMATS[shape.format] })
   return { ops: 4 * heads * dim * attended, bytes: (distinct * (keyBytes + valueBytes)) / 64 }
 }
 

@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs'
 import { SEQUENCE } from '../../src/core/abi/constants.ts'
 import { OPS } from '../../src/core/abi/ops.ts'
 import { Random } from '../../test/helpers/random.ts'
+import { KV_CODES, partBytes } from './kv-blocks.mjs'
 
 const [rounds = '9', only = ''] = process.argv.slice(2)
 const MEGABYTE = 2 ** 20
@@ -119,11 +120,6 @@ const linear = (build, encoding, n, k, m, cold) => {
   }
 }
 
-const FORMATS = { f32: 0, int8: 1, fp8: 2 }
-/** Bytes of one layer's keys or values in a block. */
-const partBytes = (format, words, kvHeads, dim) =>
-  kvHeads * 64 * (format === 'f32' ? 4 * dim : dim + 4 * words)
-
 /**
  * Rotates and stores keys and values. `still`: the first pair that is stored without its bias; default
  * none.
@@ -131,8 +127,8 @@ const partBytes = (format, words, kvHeads, dim) =>
 const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
   next = scratch
   const blocks = Math.ceil(m / 64)
-  const keyBytes = partBytes(k, 3, kvHeads, dim)
-  const blockBytes = keyBytes + partBytes(v, v === 'fp8' ? 1 : 2, kvHeads, dim)
+  const [keyBytes, valueBytes] = partBytes({ kvHeads, dim, k, v })
+  const blockBytes = keyBytes + valueBytes
   const [table, sequenceOf, positions] = [blocks, m, m].map((words) => allocate(words * 4))
   const [q, keys, values] = [heads, kvHeads, kvHeads].map((count) => allocate(m * count * dim * 4))
   const rope = allocate(m * dim * 4)
@@ -152,8 +148,8 @@ const rotate = (build, { heads, kvHeads, dim, m, k, v, still }) => {
     },
     ...{ heads, kv_heads: kvHeads, head_dim: dim, rope_dims: dim, v_offset: keyBytes },
     ...{
-      k_format: FORMATS[k],
-      v_format: FORMATS[v],
+      k_format: KV_CODES[k],
+      v_format: KV_CODES[v],
       k_bias: still === undefined ? 0 : bias,
       still: still ?? 0,
     },

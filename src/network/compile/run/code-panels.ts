@@ -9,7 +9,6 @@ import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type Dot, PANEL, PANEL_BYTES, STEP_CODES } from '../emit/kernel.ts'
 import type { CodedForm, CodeMatrix } from '../loops/loops.ts'
 import { readConstant } from './constant-tensor.ts'
-import type { FloatWriter } from './float-writer.ts'
 import { SIGN } from './layout-code.ts'
 import type { LayoutMemory, Layouts } from './layouts.ts'
 
@@ -22,12 +21,10 @@ export interface ConstantMemory extends LayoutMemory {
 export class CodeWriter {
   readonly #memory: ConstantMemory
   readonly #layouts: Layouts
-  readonly #scratch: FloatWriter['scratch']
 
-  constructor(memory: ConstantMemory, layouts: Layouts, floats: FloatWriter) {
+  constructor(memory: ConstantMemory, layouts: Layouts) {
     this.#memory = memory
     this.#layouts = layouts
-    this.#scratch = (bytes, work) => floats.scratch(bytes, work)
   }
 
   /**
@@ -100,14 +97,14 @@ export class CodeWriter {
     work: (address: number, bytes: Uint8Array) => Promise<Made>,
   ): Promise<Made> {
     const count = countOf(constant.dims)
-    return this.#scratch(count, async (from) => {
+    return this.#layouts.scratch(count, async (from) => {
       await readConstant(constant, new Uint8Array(this.#memory.buffer(), from, count), signal)
       return await work(from, new Uint8Array(this.#memory.buffer(), from, count))
     })
   }
 
   #withTable<Made>(words: readonly number[], work: (address: number) => Made): Promise<Made> {
-    return this.#scratch(4 * words.length, async (address) => {
+    return this.#layouts.scratch(4 * words.length, async (address) => {
       new Int32Array(this.#memory.buffer(), address, words.length).set(words)
       return work(address)
     })

@@ -41,7 +41,7 @@ export class Constants {
     this.#memory = memory
     this.#layouts = new Layouts(memory)
     this.#floats = new FloatWriter(memory, this.#layouts)
-    this.#codes = new CodeWriter(memory, this.#layouts, this.#floats)
+    this.#codes = new CodeWriter(memory, this.#layouts)
   }
 
   /** Call this when a program stops using the constant, which is freed once nothing uses it. */
@@ -100,7 +100,7 @@ export class Constants {
       return await this.#placed(4 * countOf(sizes) * each, async (address) => {
         if (given.isTiled && isWhole(view, value.dims))
           return await this.#floats.writeTiles(address, graph, own, true, signal)
-        await this.#floats.scratch(4 * countOf(value.dims), async (scratch) => {
+        await this.#layouts.scratch(4 * countOf(value.dims), async (scratch) => {
           await this.#floats.write(scratch, graph, own, signal)
           const [kStep, nStep] = view.strides.slice(-2) as [number, number]
           for (const [item, from] of walk(sizes, view.strides.slice(0, -2), view.offset).entries())

@@ -26,22 +26,12 @@ export class FloatWriter {
     this.#layouts = layouts
   }
 
-  /** Runs `work` with memory that is free again afterwards. */
-  async scratch<Made>(bytes: number, work: (address: number) => Promise<Made>): Promise<Made> {
-    const address = this.#memory.take(bytes)
-    try {
-      return await work(address)
-    } finally {
-      this.#memory.give(address)
-    }
-  }
-
   /** Writes the elements of a value in row-major order. */
   async write(to: number, graph: WithConstants, value: ConstantValue, signal?: AbortSignal): Promise<void> {
     const { constant, view, isTiled } = value.given
     if (isTiled) return await this.writeTiles(to, graph, value, false, signal)
     if (view === undefined) return await this.#decode(to, graph, value.given, signal)
-    await this.scratch(4 * countOf(graph.constants.get(constant)!.dims), async (from) => {
+    await this.#layouts.scratch(4 * countOf(graph.constants.get(constant)!.dims), async (from) => {
       await this.#decode(from, graph, value.given, signal)
       this.#layouts.gather(to, from, view)
     })
@@ -56,7 +46,7 @@ export class FloatWriter {
     signal?: AbortSignal,
   ): Promise<void> {
     const [, channels, count] = dims as [number, number, number]
-    await this.scratch(4 * countOf(graph.constants.get(given.constant)!.dims), async (from) => {
+    await this.#layouts.scratch(4 * countOf(graph.constants.get(given.constant)!.dims), async (from) => {
       await this.#decode(from, graph, given, signal)
       this.#layouts.tiles(to, from, channels, count, isInPanels)
     })
@@ -71,7 +61,7 @@ export class FloatWriter {
     if (codes === undefined && constant.dtype === 'f32')
       return await readConstant(constant, bytes(to, 4), signal)
     if (codes !== undefined && !('block' in codes) && mayDecode(constant, codes))
-      return await this.scratch(countOf(constant.dims), async (from) => {
+      return await this.#layouts.scratch(countOf(constant.dims), async (from) => {
         await readConstant(constant, bytes(from, 1), signal)
         this.#decodeBytes(to, from, constant, codes)
       })
@@ -104,7 +94,7 @@ export class FloatWriter {
     const { constant: name, codes } = given
     const constant = graph.constants.get(name)!
     if (codes !== undefined && !('block' in codes) && mayKeep(constant, given, view, encoding))
-      return await this.scratch(countOf(constant.dims), async (from) => {
+      return await this.#layouts.scratch(countOf(constant.dims), async (from) => {
         const bytes = new Uint8Array(this.#memory.buffer(), from, countOf(constant.dims))
         await readConstant(constant, bytes, signal)
         this.#keep(to, from, { constant, codes, view })
@@ -117,7 +107,7 @@ export class FloatWriter {
       return
     }
     const own = countOf(given.view!.dims)
-    await this.scratch(4 * own, async (from) => {
+    await this.#layouts.scratch(4 * own, async (from) => {
       await this.write(from, graph, { given, dims: given.view!.dims } as ConstantValue, signal)
       this.#set(to, laidMatrix(new Float32Array(this.#memory.buffer(), from, own), view, encoding))
     })

@@ -79,6 +79,16 @@ export class Layouts {
     this.#memory = memory
   }
 
+  /** Runs `work` with memory that is free again afterwards. */
+  async scratch<Made>(bytes: number, work: (address: number) => Promise<Made>): Promise<Made> {
+    const address = this.#memory.take(bytes)
+    try {
+      return await work(address)
+    } finally {
+      this.#memory.give(address)
+    }
+  }
+
   /** The elements of a view over the floats at `from`, in row-major order. */
   gather(to: number, from: number, view: View): void {
     const { gather } = this.#functions()

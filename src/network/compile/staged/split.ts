@@ -87,14 +87,12 @@ export function decidingInputs({ op, domain, inputs }: Node): readonly string[] 
 
 /** From where to where. */
 const DECIDING: ReadonlyMap<string, readonly [number, number]> = new Map([
-  ...([
-    ['If', [0, 1]],
-    ['Loop', [0, 2]],
-    ['SequenceAt', [1, 2]],
-    ['SequenceErase', [1, 2]],
-    ['SequenceInsert', [2, 3]],
-    ['SplitToSequence', [1, 2]],
-  ] as const),
+  ['If', [0, 1]],
+  ['Loop', [0, 2]],
+  ['SequenceAt', [1, 2]],
+  ['SequenceErase', [1, 2]],
+  ['SequenceInsert', [2, 3]],
+  ['SplitToSequence', [1, 2]],
 ])
 
 /** `wanted`: names that are read elsewhere. */

@@ -27,7 +27,8 @@ export function define(definition: Definition): Operator {
   }
 }
 
-const MICROSOFT = 'com.microsoft'
+/** The domain of ONNX Runtime's operators. */
+export const MICROSOFT = 'com.microsoft'
 
 /** An operator of ONNX Runtime. These operators have a single version. */
 export const defineContrib = (definition: Omit<Definition, 'domain' | 'since'>): Operator =>

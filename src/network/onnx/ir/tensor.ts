@@ -129,6 +129,11 @@ export const DTYPES: ReadonlyMap<number, DType> = new Map<number, DType>([
   ] as const),
 ])
 
+/** The number of each dtype. */
+export const DTYPE_NUMBERS: ReadonlyMap<DType, number> = new Map(
+  [...DTYPES].map(([number, dtype]) => [dtype, number]),
+)
+
 /** That of strings. */
 export const STRING = 8
 

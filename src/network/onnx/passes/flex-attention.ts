@@ -5,7 +5,7 @@ import { graphBudget } from '../graph-budget.ts'
 import { inferTypes } from '../infer.ts'
 import { type Attribute, type Constant, type Graph, type Node, readsOf, sizeOf } from '../ir/graph.ts'
 import { floatOf, graphOf, statedDtype, unfit } from '../ir/operator.ts'
-import { DTYPES, type DType, tensorOf } from '../ir/tensor.ts'
+import { DTYPE_NUMBERS, type DType, tensorOf } from '../ir/tensor.ts'
 import { operatorName } from '../operator-table.ts'
 import { type Around, addConstant, freeName, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -107,8 +107,7 @@ class Writer implements Around {
 
   cast(name: string, from: DType, to: DType): string {
     if (from === to) return name
-    const [number = 0] = [...DTYPES].find(([, dtype]) => dtype === to) ?? []
-    return this.op('Cast', [name], { to: { kind: 'int', value: number } })
+    return this.op('Cast', [name], { to: { kind: 'int', value: DTYPE_NUMBERS.get(to)! } })
   }
 
   /** Each head of keys or values, as often as heads of queries read it. */

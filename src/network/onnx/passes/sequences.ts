@@ -7,7 +7,7 @@ import { axisOf } from '../ir/broadcast.ts'
 import { type Graph, hasInput, isStored, type Node, readsOf, sizeOf } from '../ir/graph.ts'
 import { flagOf, graphOf, intOf, scalarOf } from '../ir/operator.ts'
 import { MOVED_DTYPES, numbersOf, type Tensor, tensorOf } from '../ir/tensor.ts'
-import { partsOf, placeOf } from '../operators/values/sequences.ts'
+import { areParts, partsOf, placeOf } from '../operators/values/sequences.ts'
 import { whyUnclaimed } from '../operators.ts'
 import { type Around, addConstant, freeName, inlined, namesIn } from './branches.ts'
 import { type Pass, withNodes } from './pass.ts'
@@ -205,8 +205,8 @@ const split: Resolve = (node, resolution) => {
   const [axis, size] = along
   if (size > MAX_NODES) return undefined
   const parts = partsOf(size, asked && numbersOf(asked), asked?.dims.length === 0)
-  const isFit = parts.reduce((sum, part) => sum + part, 0) === size && parts.every((part) => part >= 0)
-  if (parts.length === 0 || !isFit || !resolution.hasRoom(parts.length, 2, 4)) return undefined
+  if (parts.length === 0 || !areParts(parts, size) || !resolution.hasRoom(parts.length, 2, 4))
+    return undefined
   const sizes = addConstant(around, `${node.name} sizes`, tensorOf('i64', [parts.length], parts))
   const pieces = parts.map((_, at) => freeName(around, `${name} part ${at}`))
   const nodes = [

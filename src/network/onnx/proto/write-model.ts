@@ -2,7 +2,7 @@
 import { floatToHalf } from '../../../core/base/half.ts'
 import type { Attribute, Constant, Graph, Node, Type } from '../ir/graph.ts'
 import { isMiniFloat, miniFloatPattern } from '../ir/mini-floats.ts'
-import { BITS, DTYPES, type DType, STRING, type Tensor } from '../ir/tensor.ts'
+import { BITS, DTYPE_NUMBERS, type DType, STRING, type Tensor } from '../ir/tensor.ts'
 import { textsOf } from '../ir/values.ts'
 import { ProtoWriter } from './proto-writer.ts'
 
@@ -130,9 +130,7 @@ function writeValue(name: string, type: Type | undefined, to: ProtoWriter): void
   )
 }
 
-const NUMBERS: ReadonlyMap<DType, number> = new Map([...DTYPES].map(([number, dtype]) => [dtype, number]))
-
-const numberOf = (dtype: DType): number => NUMBERS.get(dtype) ?? STRING
+const numberOf = (dtype: DType): number => DTYPE_NUMBERS.get(dtype) ?? STRING
 
 /** The elements as stored in files, little-endian. */
 export function tensorBytes({ dtype, data }: Tensor): Uint8Array {

@@ -15,7 +15,7 @@ import { countOf, numbersOf, type Tensor, tensorOf, zeros } from '../../ir/tenso
 import { NONE, sequenceOf } from '../../ir/values.ts'
 import { stack } from '../../operators/flow.ts'
 import { evaluateConcat } from '../../operators/shapes.ts'
-import { partsOf, placeOf } from '../../operators/values/sequences.ts'
+import { areParts, partsOf, placeOf } from '../../operators/values/sequences.ts'
 
 const itemsOf = (context: Evaluation): readonly Tensor[] => given(context, 0).items ?? []
 
@@ -49,8 +49,7 @@ function split({ node, inputs, spend }: Evaluation): Tensor {
   const asked = inputs[1] && numbersOf(inputs[1])
   if (asked === undefined || inputs[1]?.dims.length === 0) spend(size)
   const parts = partsOf(size, asked, inputs[1]?.dims.length === 0)
-  if (parts.reduce((sum, part) => sum + part, 0) !== size || parts.some((part) => part < 0))
-    throw unfit(node, `it splits an axis of ${size} elements into ${asked}`)
+  if (!areParts(parts, size)) throw unfit(node, `it splits an axis of ${size} elements into ${asked}`)
   const isKept = inputs[1] !== undefined || flagOf(node, 'keepdims', true)
   spend(data.data.length + parts.length)
   let from = 0

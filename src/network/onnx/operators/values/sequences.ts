@@ -23,6 +23,10 @@ export function placeOf(position: number, count: number): number | undefined {
   return Number.isInteger(place) && place >= 0 && place < count ? place : undefined
 }
 
+/** Whether parts of these sizes make up an axis. */
+export const areParts = (parts: readonly number[], size: number): boolean =>
+  parts.reduce((sum, part) => sum + part, 0) === size && parts.every((part) => part >= 0)
+
 /** The sizes of the parts of an axis: `asked` is the input `split`, or undefined for parts of one element. */
 export function partsOf(size: number, asked: readonly number[] | undefined, isScalar: boolean): number[] {
   if (asked !== undefined && !isScalar) return [...asked]

@@ -1,6 +1,7 @@
 // Replaces recurrent layers whose weights are 8-bit codes by the same layers with decoded weights, which are
 // constants if the codes are. Unlike ONNX Runtime, they do not round their inputs and states to 8 bits.
 import { type Attribute, type Graph, hasInput, type Node } from '../../ir/graph.ts'
+import { MICROSOFT } from '../../ir/operator.ts'
 import { tensorOf } from '../../ir/tensor.ts'
 import { type Around, addConstant, freeName, namesIn } from '../branches.ts'
 import { type Pass, withNodes } from '../pass.ts'
@@ -24,7 +25,7 @@ export const decodeLayers: Pass = {
 }
 
 const isCoded = ({ op, domain, inputs }: Node): boolean =>
-  op === 'DynamicQuantizeLSTM' && domain === 'com.microsoft' && inputs.length === CODED + 4
+  op === 'DynamicQuantizeLSTM' && domain === MICROSOFT && inputs.length === CODED + 4
 
 class Decoding {
   readonly around: Around

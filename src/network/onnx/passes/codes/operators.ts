@@ -1,26 +1,25 @@
 // Replaces ONNX Runtime's operators on 8-bit codes by DequantizeLinear, the operator on floats, and
 // QuantizeLinear, which the compiler fuses. A node in a form without such a replacement stays as it is.
 import { type Attribute, hasInput, type Node, withoutAttributes } from '../../ir/graph.ts'
-import { flagOf, intOf } from '../../ir/operator.ts'
+import { flagOf, intOf, MICROSOFT } from '../../ir/operator.ts'
 import { freeName, namesIn } from '../branches.ts'
 import { type Pass, withNodes } from '../pass.ts'
 
 export const replaceCodeOperators: Pass = {
   name: 'operators of codes',
   run(graph) {
-    if (!graph.nodes.some(({ domain, op }) => domain === DOMAIN && REWRITES.has(op))) return graph
+    if (!graph.nodes.some(({ domain, op }) => domain === MICROSOFT && REWRITES.has(op))) return graph
     const around = { names: new Set(namesIn(graph)) }
     return withNodes(
       graph,
       graph.nodes.flatMap((node) => {
-        const rewrite = node.domain === DOMAIN ? REWRITES.get(node.op) : undefined
+        const rewrite = node.domain === MICROSOFT ? REWRITES.get(node.op) : undefined
         return rewrite?.(node, new Rewriting(node, around)) ?? [node]
       }),
     )
   },
 }
 
-const DOMAIN = 'com.microsoft'
 /** The opset of the new nodes, and of those that turn codes into floats and back. */
 const VERSION = 13
 const CODES_VERSION = 21

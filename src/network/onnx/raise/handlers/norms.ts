@@ -1,7 +1,7 @@
 // Handlers of norms, with and without a preceding sum, as single operators or in primitive ones.
 import type { Value } from '../../../../core/graph/ir.ts'
 import { hasInput, type Node } from '../../ir/graph.ts'
-import { EITHER_ORDER, floatOf, intOf, intsOf, unclaimed } from '../../ir/operator.ts'
+import { EITHER_ORDER, floatOf, intOf, intsOf, MICROSOFT, unclaimed } from '../../ir/operator.ts'
 import { normedRows } from '../known/normed-rows.ts'
 import type { Heads, Meaning, Normed, RowsMeaning, Statistic } from '../meaning.ts'
 import type { Handler, Translator } from '../translator.ts'
@@ -240,7 +240,7 @@ function note(t: Translator, node: Node, kind: 'rms' | 'layer'): number {
 }
 
 const epsilonOf = (node: Node): number =>
-  floatOf(node, 'epsilon', node.domain === 'com.microsoft' ? 1e-12 : 1e-5)
+  floatOf(node, 'epsilon', node.domain === MICROSOFT ? 1e-12 : 1e-5)
 
 function overLastAxis(node: Node, rank = 3): void {
   const axis = intOf(node, 'axis', -1)
