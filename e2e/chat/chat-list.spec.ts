@@ -92,6 +92,7 @@ test('several conversations can be deleted at once, and each can be restored', a
   await drawer.getByRole('button', { name: 'Undo: restore Bees' }).click()
   await expect(drawer.getByRole('link', { name: 'Bees', exact: true })).toBeVisible()
   expect(await overflowing(page)).toEqual([])
+  await conversationsStored(page)
   await page.reload()
   await page.getByRole('button', { name: 'Conversations', exact: true }).click()
   await expect(drawer.getByRole('listitem')).toHaveText([/Rivers/, /Foxes/, /Bears/, /Owls/, /Bees/])

@@ -239,8 +239,7 @@ function note(t: Translator, node: Node, kind: 'rms' | 'layer'): number {
   return epsilon
 }
 
-const epsilonOf = (node: Node): number =>
-  floatOf(node, 'epsilon', node.domain === MICROSOFT ? 1e-12 : 1e-5)
+const epsilonOf = (node: Node): number => floatOf(node, 'epsilon', node.domain === MICROSOFT ? 1e-12 : 1e-5)
 
 function overLastAxis(node: Node, rank = 3): void {
   const axis = intOf(node, 'axis', -1)
