@@ -288,15 +288,15 @@ enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
  * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
  * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` consecutive
  * experts. The best have the largest sums of their group_best (1 or 2) largest p[e] + bias[e].
- * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
- * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
- * then by row. rows: ROWS_TOKENS. */
+ * route: u32 [experts + 1] the first place of each expert | u32 the number of experts with places | u32 [experts] these
+ * experts, ascending | u32 [tokens * used] the row at each place | u32 [tokens][used] the place of each row's choices |
+ * f32 [tokens][used] their weights. Places are ordered by expert, then by row. rows: ROWS_TOKENS. */
 struct op_route {
     uint32_t code, rows, x, x_stride, experts, used, normalize, route, bias, scoring, groups, groups_used, group_best;
     float scale, eps;
 };
 
-/* y[place] = x[row at that place]; n values of f32. rows: ROWS_ROUTED + used, as in the next two. */
+/* y[place] = x[row at that place]; n values of f32, or words of a8 rows. rows: ROWS_ROUTED + used, as in the next two. */
 struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
 
 /* op_linear for the places of each expert, with that expert's weights. w holds one matrix for each expert,

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
  * change to wasm/core/abi.h. The kernels' build reads this line.
  */
-export const ABI_VERSION = 23
+export const ABI_VERSION = 24
 
 /** A record, as the cost functions below see it. */
 export interface OpReader {
