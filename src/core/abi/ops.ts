@@ -84,8 +84,8 @@ const SILU_WORK = 5
 const SCAN_WORK = 23
 const SSD_WORK = 5
 const SOFTPLUS_WORK = 32
-/** Per element of the state: decay and product with the key, update, product with the query. */
-const DELTA_WORK = 8
+/** Per element of the state: product with the key, decay and update, product with the query. */
+const DELTA_WORK = 7
 /** Four exponentials and the sums between them. */
 const WKV_WORK = 64
 
