@@ -6,11 +6,10 @@ import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { Build } from '../../../src/core/runtime/features.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
-import type { Spread } from '../spread.ts'
-import { analyseStep, type Line, type StepAnalysis } from './analyse.ts'
+import { analyseStep, atBest, type Line, type StepAnalysis } from './analyse.ts'
 import { limitsHost } from './host.ts'
 import { FULL } from './jobs.ts'
-import { type Limits, measureLimits } from './limits.ts'
+import { measureLimits } from './limits.ts'
 import { OP_MODELS, type OpModel, openOpModel } from './op-models.ts'
 import { measureFile } from './steps.ts'
 import { aligned, figure, markdown, type Table } from './tables.ts'
@@ -66,14 +65,6 @@ function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
     ]
   })
 }
-
-/** Replaces medians by minimums, because the analysis reads medians. */
-const atBest = (limits: Limits): Limits => ({
-  ...limits,
-  reads: limits.reads.map((read) => ({ ...read, gigabytesPerSecond: best(read.gigabytesPerSecond) })),
-  peaks: limits.peaks.map((peak) => ({ ...peak, gigaopsPerSecond: best(peak.gigaopsPerSecond) })),
-})
-const best = (rates: Spread): Spread => ({ ...rates, median: rates.max })
 
 const rows: string[][] = []
 const chosen = OP_MODELS.filter(({ like }) => like.includes(options.only))
