@@ -55,8 +55,8 @@ test.each([
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
 
-// Eight threads exceed the cores of most machines and the tiles of most ops here, so tiles are also taken from
-// threads that have not started, and threads find no tile.
+// Eight threads exceed the cores of most machines and the tiles of most ops here, so tiles are also taken
+// from threads that have not started, and threads find no tile.
 test.each(['qwen3', 'qwen3moe', 'qwen3next'] as const)(
   '%s: one, four and eight threads agree bit for bit',
   async (family) => {

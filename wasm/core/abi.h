@@ -296,7 +296,8 @@ struct op_route {
     float scale, eps;
 };
 
-/* y[place] = x[row at that place]; n values of f32, or words of a8 rows. rows: ROWS_ROUTED + used, as in the next two. */
+/* y[place] = x[row at that place]; n values of f32, or words of a8 rows. rows: ROWS_ROUTED + used, as in the next
+ * two. */
 struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
 
 /* op_linear for the places of each expert, with that expert's weights. w holds one matrix for each expert,

@@ -4,8 +4,8 @@
  *   without rows are not read.
  *
  *   tile  a part of one expert with rows, one expert after the other. Every expert has the same number of parts, so a
- *         tile is found without a search. A part is one tile of the encoding's kernel, or more or none if the expert has
- *         many rows */
+ *         tile is found without a search. A part is one tile of the encoding's kernel, or more or none if the expert
+ *         has many rows */
 /* forms: quads, pairs, wide, products */
 #include "linear/linear.h"
 #include "linear/route.h"

@@ -1,5 +1,5 @@
-// Tests tiles and predictions. In: records, made-up limits and times. Out: counts as in the kernels, and times
-// worked out by hand.
+// Tests tiles and predictions. In: records, made-up limits and times. Out: counts as in the kernels, and
+// times worked out by hand.
 import { expect, test } from 'vitest'
 import { ROWS } from '../../../src/core/abi/constants.ts'
 import type { OpName } from '../../../src/core/abi/ops.ts'

@@ -14,10 +14,10 @@ export interface Prediction {
   readonly parts: { readonly uneven: number; readonly barriers: number }
 }
 
-export interface PredictOptions {
+interface PredictOptions {
   /** Microseconds of a barrier of two threads. */
   readonly barrierUs: number
-  /** GB/s of the largest measured number of threads. Default: as measured, over what the step cycles through. */
+  /** GB/s of the largest measured number of threads. Default: as measured. */
   readonly bandwidth?: number | undefined
   /** Which of an op's samples counts. */
   readonly sample: 'median' | 'min'

@@ -1,13 +1,13 @@
-// npm run roofline:scaling predicts steps on more threads than the machine has cores, from the times of each op
-// on one thread that `npm run roofline` measured.
+// npm run roofline:scaling predicts steps on more threads than the machine has cores, from the times of each
+// op on one thread that `npm run roofline` measured.
 //
 //   op on n threads = the longer of    time on one thread * ceil(tiles / n) / tiles
 //                                      bytes / bandwidth of n threads
 //   step            = the sum of its ops + ops * barrier of n threads
 //
-// The bandwidth is measured up to the number of threads that the limits have. Beyond it stays the same (a memory
-// that is already full) or grows with the threads (one that is not). A barrier is one counter, so its cost grows
-// with the threads that add to it.
+// The bandwidth is measured up to the number of threads that the limits have. Beyond that, it stays the same
+// (a memory that is already full) or grows with the threads (one that is not). A barrier is one counter, so
+// its cost grows with the threads that add to it.
 import { readFile } from 'node:fs/promises'
 import { Command } from 'commander'
 import { atBest, type Measured } from './analyse.ts'
