@@ -13,7 +13,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
-import { rowSlabs, SLAB_BYTES } from './slabs.ts'
+import { moveRows, rowSlabs, SLAB_BYTES } from './slabs.ts'
 import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 
 /** The slot's bytes. Called again before every write, because memory may have grown in between. */
@@ -37,7 +37,7 @@ export async function streamMatrix(
   let at = 0
   for (const part of parts) {
     if (part.tensor.packed === encoding) await copyPart(part.tensor, view, at, options)
-    else {
+    else if (!(await moveRows(part, k, encoding, view, at, options))) {
       for await (const { write, offset, bytes } of rowSlabs(part, k, encoding, options)) {
         write(view().subarray(at + offset, at + offset + bytes))
       }
