@@ -207,8 +207,11 @@ INLINE v128_t codes_of(uint32_t stored, const uint8_t *block, uint32_t group, ui
     }
 }
 
-/* values[0..16) = factor * codes + minimum, and the largest magnitude of each lane so far. */
-INLINE v128_t values_of(uint32_t stored, v128_t codes, float factor, float minimum, v128_t peak, v128_t *values) {
+/* Magnitudes so far, by lane: the largest, which ignores NaN, and the sum, which keeps it. */
+struct sizes { v128_t peak, sum; };
+
+/* values[0..16) = factor * codes + minimum. */
+INLINE void values_of(uint32_t stored, v128_t codes, float factor, float minimum, struct sizes *sizes, v128_t *values) {
     const v128_t pairs[2] = {wasm_i16x8_extend_low_i8x16(codes), wasm_i16x8_extend_high_i8x16(codes)};
     for (int i = 0; i < 4; i++) {
         const v128_t pair = pairs[i / 2];
@@ -216,16 +219,20 @@ INLINE v128_t values_of(uint32_t stored, v128_t codes, float factor, float minim
         v128_t value = mul(wasm_f32x4_convert_i32x4(wide), splat(factor));
         if (stored != STORED_Q6_K) value = add(value, splat(minimum));
         values[i] = value;
-        peak = wasm_f32x4_max(peak, wasm_f32x4_abs(value));
+        const v128_t size = wasm_f32x4_abs(value);
+        sizes->peak = wasm_f32x4_pmax(sizes->peak, size);
+        sizes->sum = add(sizes->sum, size);
     }
-    return peak;
 }
 
+/* The whole part of values * inverse + 128.5, which is positive. The low words of f64 from 2^52 are whole numbers. */
 INLINE v128_t rounded(v128_t values, v128_t inverse) {
-    const v128_t half = wasm_f64x2_splat(128.5), upper = wasm_i32x4_shuffle(values, values, 2, 3, 2, 3);
+    const v128_t half = wasm_f64x2_splat(128.5), whole = wasm_f64x2_splat(0x1p52);
+    const v128_t upper = wasm_i32x4_shuffle(values, values, 2, 3, 2, 3);
     const v128_t a = wasm_f64x2_add(wasm_f64x2_mul(wasm_f64x2_promote_low_f32x4(values), inverse), half);
     const v128_t b = wasm_f64x2_add(wasm_f64x2_mul(wasm_f64x2_promote_low_f32x4(upper), inverse), half);
-    return wasm_i64x2_shuffle(wasm_i32x4_trunc_sat_f64x2_zero(a), wasm_i32x4_trunc_sat_f64x2_zero(b), 0, 2);
+    return wasm_i32x4_shuffle(wasm_f64x2_add(wasm_f64x2_floor(a), whole), wasm_f64x2_add(wasm_f64x2_floor(b), whole),
+                              0, 2, 4, 6);
 }
 
 /* Four vectors of 32-bit codes as bytes from 1 to 255. */
@@ -237,14 +244,18 @@ INLINE v128_t narrowed(const v128_t *values, v128_t inverse) {
 
 INLINE struct coded requantized(uint32_t stored, const uint8_t *block, uint32_t group, uint32_t *fault) {
     struct coded coded = {.minimum = 0};
-    v128_t values[8], peak = splat(0);
+    v128_t values[8];
+    struct sizes sizes = {splat(0), splat(0)};
     for (uint32_t half = 0; half < 2; half++) {
         float factor, minimum;
         factors(stored, block, group, half, &factor, &minimum);
-        peak = values_of(stored, codes_of(stored, block, group, half), factor, minimum, peak, values + 4 * half);
+        values_of(stored, codes_of(stored, block, group, half), factor, minimum, &sizes, values + 4 * half);
     }
-    peak = wasm_f32x4_max(peak, wasm_i32x4_shuffle(peak, peak, 2, 3, 0, 1));
-    peak = wasm_f32x4_max(peak, wasm_i32x4_shuffle(peak, peak, 1, 0, 3, 2));
+    v128_t peak = sizes.peak;
+    peak = wasm_f32x4_pmax(peak, wasm_i32x4_shuffle(peak, peak, 2, 3, 0, 1));
+    peak = wasm_f32x4_pmax(peak, wasm_i32x4_shuffle(peak, peak, 1, 0, 3, 2));
+    /* Every finite magnitude is below 2^30, so the sum is finite unless one of them is not. */
+    if (!(sum4(sizes.sum) < __builtin_inff())) *fault = 1;
     double inverse;
     coded.scale = scale_of_peak(wasm_f32x4_extract_lane(peak, 0), &inverse, fault);
     const v128_t inverses = wasm_f64x2_splat(inverse);

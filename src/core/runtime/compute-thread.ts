@@ -42,13 +42,16 @@ const PAGE_BYTES = 4096
 /** Bytes that one thread accesses before the next one's piece begins. */
 export const PIECE_BYTES = 1 << 20
 
-/** Adds zero, because the first thread may be writing the page. */
+/**
+ * From the end, because the first thread fills from the beginning. Adds zero, because it may be writing the
+ * page.
+ */
 function accessPages({ buffer }: WebAssembly.Memory, { begin, end, until, skip }: PagesAhead): void {
   const words = new Int32Array(buffer)
-  for (let piece = begin; piece < end; piece += PIECE_BYTES + skip) {
+  for (let last = end; last > begin; last -= PIECE_BYTES + skip) {
     if (Atomics.load(words, until / 4) !== 0) return
-    const last = Math.min(piece + PIECE_BYTES, end)
-    for (let at = piece; at < last; at += PAGE_BYTES) Atomics.add(words, at / 4, 0)
+    const first = Math.max(last - PIECE_BYTES, begin)
+    for (let at = first; at < last; at += PAGE_BYTES) Atomics.add(words, at / 4, 0)
   }
 }
 

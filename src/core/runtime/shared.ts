@@ -190,8 +190,8 @@ export class SharedPool implements Pool {
       memory: this.memory,
       stackTop: offset(stack, STACK_BYTES),
       ahead: ahead && {
-        begin: ahead.address + index * PIECE_BYTES,
-        end: ahead.address + ahead.bytes,
+        begin: ahead.address,
+        end: ahead.address + ahead.bytes - index * PIECE_BYTES,
         until: this.#sync + 4 * SYNC.command,
         skip: (count - 1) * PIECE_BYTES,
       },
