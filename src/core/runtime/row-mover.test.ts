@@ -5,10 +5,13 @@ import { describe, expect, test } from 'vitest'
 import { randomFrom } from '../../../test/helpers/random.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
 import { type Encoding, matrixBytes } from '../abi/encodings.ts'
-import { type ByteSource, bufferSource, filledSource } from '../base/bytes.ts'
+import { type ByteSource, bufferSource, filledSource, readInto } from '../base/bytes.ts'
 import { BLOCKS } from '../formats/dtypes.ts'
 import { codingOf } from '../formats/gguf/group-readers.ts'
 import type { DType } from '../formats/tensors.ts'
+import { storedSource } from '../store/device/stored-source.ts'
+import { addSum, CHUNK_BYTES } from '../store/device/sums.ts'
+import type { FolderEntry } from '../store/device/sync-file.ts'
 import { streamMatrix } from '../weights/stream-weights.ts'
 import { Arena } from './memory/arena.ts'
 import { instantiateEngine } from './module.ts'
@@ -176,6 +179,36 @@ test('one thread moves the rows if another dies', async () => {
   const events: string[] = []
   expect(await moved('relaxed', part, 'w4_g32', telling(events, true))).toEqual(await packed(part, 'w4_g32'))
   expect(events.filter((event) => event === 'run')).toHaveLength(1)
+})
+
+test.each(['relaxed', 'simd128'])('%s: stored chunks are summed where they are read', async (build) => {
+  const { engine, arena } = engineOf(build)
+  const bytes = randomRows('Q8_0', 4096, 10)
+  const size = bytes.length
+  const sums = [0, 1].map((index) =>
+    addSum(0, bytes.subarray(index * CHUNK_BYTES, (index + 1) * CHUNK_BYTES)),
+  )
+  let summed = 0
+  const adler: typeof engine.adler = (sum, at, count) => {
+    summed += count
+    return engine.adler(sum, at, count)
+  }
+  const read = (target: Uint8Array, { at }: { at: number }) => {
+    target.set(bytes.subarray(at, at + target.length))
+    return target.length
+  }
+  const handle = { mode: 'read-only', read, getSize: () => size, close: () => undefined }
+  const entry = { createSyncAccessHandle: async () => handle } as unknown as FolderEntry
+  const target = arena.allocate(1000, 'a part of a chunk')
+  const mover = openMover({ arena, engine: { ...engine, adler }, yieldTask })
+  const source = await storedSource('a.gguf', entry, { sums })
+  await readInto(source, arena.u8.subarray(target, target + 1000), CHUNK_BYTES - 500)
+  expect(arena.u8.slice(target, target + 1000)).toEqual(bytes.slice(CHUNK_BYTES - 500, CHUNK_BYTES + 500))
+  expect(summed).toBe(size)
+  mover?.close()
+  const others = await storedSource('a.gguf', entry, { sums })
+  await readInto(others, arena.u8.subarray(target, target + 1000), 0)
+  expect(summed).toBe(size)
 })
 
 test('takes no memory beyond what there is', () => {

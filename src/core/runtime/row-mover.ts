@@ -4,6 +4,7 @@ import { ENCODINGS, type Encoding } from '../abi/encodings.ts'
 import { OPS } from '../abi/ops.ts'
 import { readInto } from '../base/bytes.ts'
 import type { DType } from '../formats/tensors.ts'
+import { PIECE_BYTES, sumWith } from '../store/device/sums.ts'
 import type { MovedRows, RowMover } from '../weights/part.ts'
 import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
@@ -41,17 +42,21 @@ interface Pending {
 }
 
 /**
- * The mover's buffers take the free end of the memory as it is, until `close`. Undefined if there is not
- * enough. Nothing may be allocated in between.
+ * The mover's buffers, and one for bytes of stored files that are only summed, take the free end of the
+ * memory as it is, until `close`. Undefined if there is not enough. Nothing may be allocated in between.
  */
 export function openMover(options: MoverOptions): (RowMover & { close(): void }) | undefined {
-  const { arena } = options
+  const { arena, engine } = options
   const mark = arena.mark()
-  const bytes = 2 * (STAGE_BYTES + RECORD_BYTES)
+  const staged = 2 * (STAGE_BYTES + RECORD_BYTES)
+  const bytes = staged + PIECE_BYTES
   if (mark + bytes > arena.memoryBytes) return undefined
-  const mover = new StagedMover(options, arena.allocate(bytes, 'the rows that are read'))
-  return Object.assign(mover, {
+  const start = arena.allocate(bytes, 'the rows that are read')
+  const { memory } = arena
+  sumWith({ sum: engine.adler, spare: arena.u8.subarray(start + staged, start + bytes) }, memory)
+  return Object.assign(new StagedMover(options, start), {
     close() {
+      sumWith(undefined, memory)
       // Later regions must be zero if their memory looks unused.
       arena.u8.fill(0, mark, mark + bytes)
       arena.reset(mark)

@@ -11,7 +11,6 @@ import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../core/runtime/memory/arena.ts'
 import { type MoverOptions, openMover } from '../../core/runtime/row-mover.ts'
 import type { ShardGroup } from '../../core/runtime/shards/shard-group.ts'
-import { sumWith } from '../../core/store/device/sums.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/weights/deal.ts'
 import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
 import type { PreparedModel } from './prepare.ts'
@@ -149,7 +148,6 @@ export async function loadWeights(
   const { slots } = prepared.plan
   const addresses = reserved ?? reserveWeights(arena, prepared.plan)
   const { helpers, yieldTask } = hooks
-  if (helpers !== undefined) sumWith(helpers.engine.adler, arena.memory)
   const mover = helpers && yieldTask && openMover({ arena, ...helpers, yieldTask })
   const options = { ...hooks, mover }
   for (const [index, slot] of slots.entries()) {
