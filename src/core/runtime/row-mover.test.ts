@@ -12,7 +12,7 @@ import type { DType } from '../formats/tensors.ts'
 import { storedSource } from '../store/device/stored-source.ts'
 import { addSum, CHUNK_BYTES } from '../store/device/sums.ts'
 import type { FolderEntry } from '../store/device/sync-file.ts'
-import { streamMatrix } from '../weights/stream-weights.ts'
+import { streamMatrix, streamVector } from '../weights/stream-weights.ts'
 import { Arena } from './memory/arena.ts'
 import { instantiateEngine } from './module.ts'
 import type { Pool } from './pool.ts'
@@ -172,6 +172,23 @@ test('threads never wait for bytes that arrive in a later task', async () => {
   const part = tensorOf('Q8_0', bytes, source, 1024)
   await moved('relaxed', part, 'w8_g32', telling(events))
   expect(events.slice(0, 6)).toEqual(['request', 'response', 'begin', 'request', 'run', 'response'])
+})
+
+test('threads do not wait while other weights are read', async () => {
+  const events: string[] = []
+  const { engine, arena } = engineOf('relaxed')
+  const slot = arena.allocate(1 << 20, 'the slots')
+  const view = () => arena.u8.subarray(slot, slot + (1 << 20))
+  const mover = openMover({ arena, engine, pool: telling(events)({ engine, arena }), yieldTask })
+  const part = tensorOf('Q8_0', randomRows('Q8_0', N, 11))
+  const reading = (size: number) => filledSource('a.gguf', size, async () => void events.push('read'))
+  const vector = { ...tensorOf('F32', new Uint8Array(256), reading(256)).tensor, shape: [64] }
+  const floats = tensorOf('F32', new Uint8Array(32 * K * 4), reading(32 * K * 4), 32)
+  await streamMatrix([part], K, 'w8_g32', view, { mover })
+  await streamVector([{ tensor: vector, n: 64 }], view, { mover })
+  await streamMatrix([part], K, 'w8_g32', view, { mover })
+  await streamMatrix([floats], K, 'f32', view, { mover })
+  expect(events).toEqual(['begin', 'run', 'read', 'begin', 'run', 'read'])
 })
 
 test('one thread moves the rows if another dies', async () => {
