@@ -90,24 +90,33 @@ export interface EarlyThreads {
 }
 
 /**
- * Starts as many threads as `openPool` may need. They access the pages of `ahead`, which the caller fills,
- * and take part in the pool's runs. Undefined without other threads.
+ * Starts as many threads as `openPool` may need: with `auto` those that were found earlier, otherwise all
+ * that are allowed. They access the pages of `ahead`, which the caller fills, and take part in the pool's
+ * runs. Undefined without other threads.
  */
-export function startThreads(
+export async function startThreads(
   { engine, module, arena, maxThreads }: Runtime,
-  host: Host,
+  { host, threads = 'auto', note }: Pick<PoolOptions, 'host' | 'threads' | 'note'>,
   ahead: Region,
-): EarlyThreads | undefined {
+): Promise<EarlyThreads | undefined> {
   if (maxThreads === 1 || host.startWorker === undefined) return undefined
+  const count = (threads === 'auto' ? await knownThreads(note, maxThreads) : undefined) ?? maxThreads
+  if (count === 1) return undefined
   const onDeath = (error: HalfbyteError): void => {
     early.death = error
     early.onDeath?.(error)
   }
   const startWorker = host.startWorker.bind(host)
   const pool = new SharedPool({ engine, module, arena, startWorker, onDeath })
-  const started = pool.resize(maxThreads, ahead).catch(() => undefined)
+  const started = pool.resize(count, ahead).catch(() => undefined)
   const early: EarlyThreads = { pool, started }
   return early
+}
+
+/** The number of threads that was found earlier, if it is valid. */
+async function knownThreads(note: Note | undefined, most: number): Promise<number | undefined> {
+  const known = (await note?.read()) as number
+  return Number.isInteger(known) && known > 0 && known <= most ? known : undefined
 }
 
 interface PoolOptions {
@@ -160,10 +169,9 @@ async function tryMeasured(
   if (early !== undefined) early.onDeath = onDeath
   const pool = early?.pool ?? new SharedPool({ ...shared, onDeath })
   try {
-    const known = (await note?.read()) as number
-    if (Number.isInteger(known) && known > 0 && known <= runtime.maxThreads) {
+    const known = await knownThreads(note, runtime.maxThreads)
+    if (known !== undefined) {
       await pool.resize(known)
-      pool.releaseIdle()
       probe(pool)
     } else {
       const found = await remeasure(pool, runtime, options)

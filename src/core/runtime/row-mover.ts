@@ -10,16 +10,16 @@ import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
 import type { Pool } from './pool.ts'
 
-/** The encodings that wasm/weights/repack.c writes, by stored type. */
-const WRITTEN: Readonly<Partial<Record<DType, readonly Encoding[]>>> = {
-  Q4_0: ['w4_g32', 'w4m_g32', 'w8_g32'],
-  Q4_1: ['w4m_g32'],
-  Q4_K: ['w4m_g32'],
-  Q5_0: ['w8_g32'],
-  Q8_0: ['w8_g32'],
-  Q5_K: ['w8_g32'],
-  Q6_K: ['w8_g32'],
-} satisfies Record<keyof typeof STORED_TYPE, readonly Encoding[]>
+/** The types that wasm/weights/repack.c reads, and the encodings that it makes of each. */
+const TYPES: ReadonlyMap<DType, readonly [type: number, ...encodings: readonly Encoding[]]> = new Map([
+  ['Q4_0', [STORED_TYPE.Q4_0, 'w4_g32', 'w4m_g32', 'w8_g32']],
+  ['Q4_1', [STORED_TYPE.Q4_1, 'w4m_g32']],
+  ['Q4_K', [STORED_TYPE.Q4_K, 'w4m_g32']],
+  ['Q5_0', [STORED_TYPE.Q5_0, 'w8_g32']],
+  ['Q8_0', [STORED_TYPE.Q8_0, 'w8_g32']],
+  ['Q5_K', [STORED_TYPE.Q5_K, 'w8_g32']],
+  ['Q6_K', [STORED_TYPE.Q6_K, 'w8_g32']],
+])
 
 /** Stored bytes of one call. Two such buffers stay in a core's cache between reading and moving. */
 const STAGE_BYTES = 1 << 20
@@ -80,7 +80,7 @@ class StagedMover implements RowMover {
   }
 
   can(dtype: DType, encoding: Encoding): boolean {
-    return WRITTEN[dtype]?.includes(encoding) === true
+    return TYPES.get(dtype)?.includes(encoding) === true
   }
 
   async move(rows: MovedRows, signal?: AbortSignal): Promise<void> {
@@ -129,7 +129,7 @@ class StagedMover implements RowMover {
   #write(record: Ptr, stage: Ptr, { dtype, encoding, k, rows, target }: MovedRows): void {
     const { u32 } = this.#options.arena
     const faults = offset(record, ABI.OP_BYTES)
-    const type = STORED_TYPE[dtype as keyof typeof STORED_TYPE]
+    const [type = 0] = TYPES.get(dtype) ?? []
     const fields = [stage, target.byteOffset, k, rows / ABI.PANEL, type, ENCODINGS[encoding].code, faults]
     u32.set([OPS.repack.code, ROWS.tokens, ...fields], record / 4)
     u32[faults / 4] = 0

@@ -105,6 +105,7 @@ export class SharedPool implements Pool {
    */
   async resize(threads: number, ahead?: Region): Promise<void> {
     this.#checkAlive()
+    if (threads === this.#threads) return
     const missing = Math.max(0, threads - 1 - this.#workers.length)
     // Allocated now, because the caller may allocate before the workers have started.
     for (let index = this.#stacks.length; index < threads - 1; index++)

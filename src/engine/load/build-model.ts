@@ -162,7 +162,8 @@ export async function buildModel(
   const shards = isShared ? await openShards(prepared, runtime, { ...options, note }) : undefined
   let started: Pick<ModelPool, 'pool'> | undefined
   const { sharded } = shards ?? {}
-  const placing: Placing = sharded === undefined ? startEarly(prepared, runtime, host) : { sharded }
+  const placing: Placing =
+    sharded === undefined ? await startEarly(prepared, runtime, { ...options, note }) : { sharded }
   try {
     // The threads start meanwhile.
     const { vocab, tokenizer, text } = readText(prepared, options)
@@ -243,10 +244,14 @@ interface Early {
 }
 
 /** Throws `out-of-memory`. */
-function startEarly({ plan }: PreparedModel, runtime: Runtime, host: Host): Early {
+async function startEarly(
+  { plan }: PreparedModel,
+  runtime: Runtime,
+  options: Pick<StartOptions, 'host' | 'threads' | 'note'>,
+): Promise<Early> {
   const reserved = reserveWeights(runtime.arena, plan)
   const address = reserved[0] ?? runtime.arena.mark()
-  const early = startThreads(runtime, host, { address, bytes: runtime.arena.mark() - address })
+  const early = await startThreads(runtime, options, { address, bytes: runtime.arena.mark() - address })
   return { reserved, early }
 }
 

@@ -13,7 +13,9 @@ const RUN_WORDS = 256
 export interface Summer {
   /** Continues a sum with `count` bytes at an address. The result may be negative. */
   readonly sum: (sum: number, address: number, count: number) => number
-  /** `PIECE_BYTES` of the memory, for bytes that are only summed. A reader takes them away while it uses them. */
+  /**
+   * `PIECE_BYTES` of the memory, for bytes that are only summed. A reader takes them away while it uses them.
+   */
   spare: Uint8Array | undefined
 }
 
