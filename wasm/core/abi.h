@@ -101,7 +101,8 @@ enum op_code {
     OP_MATCH_RMS = 40,
     OP_CUT_LOW = 41,
     OP_WEIGH = 42,
-    OP_COUNT = 43
+    OP_REPACK = 43,
+    OP_COUNT = 44
 };
 
 enum encoding {
@@ -339,6 +340,14 @@ struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, exp
 /* touch 1: faults in the memory of `count` parts of the state. touch 0: writes the checksum of each part into its
  * entry of the list. Layout: check-parts.c. Needs no step. rows: ROWS_TOKENS. */
 struct op_check_parts { uint32_t code, rows, parts, count, touch; };
+
+/* How a file stores rows. Q4_K, Q5_K and Q6_K have blocks of 256 elements, the others of 32. */
+enum stored_type {
+    STORED_Q4_0 = 0, STORED_Q4_1 = 1, STORED_Q5_0 = 2, STORED_Q8_0 = 3, STORED_Q4_K = 4, STORED_Q5_K = 5, STORED_Q6_K = 6
+};
+
+/* Moves 8 * panels stored rows at `from` into panels at `to`. Layouts: repack.c. Needs no step. rows: ROWS_TOKENS. */
+struct op_repack { uint32_t code, rows, from, to, k, panels, stored, encoding, faults; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
 struct sequence { uint32_t row0, rows, position, whole, tables[MAX_STATE_GROUPS]; };

@@ -434,6 +434,11 @@ export const OPS = {
     writes: { y: ['n'] },
     work: perElement(1, 'n'),
   },
+  repack: {
+    code: 43,
+    fields: ['from', 'to', 'k', 'panels', 'stored', 'encoding', 'faults'],
+    ...OUTSIDE_STEPS,
+  },
 } as const satisfies Readonly<Record<string, OpEntry>>
 
 export type OpName = keyof typeof OPS
