@@ -5,11 +5,11 @@
 //     [--in node|chromium] [--page] [--rounds 9] [--threads 1] [--only 3x3]
 //
 // Both engines run the same file in this process or in one page of Chromium, one after the other in each
-// round. With one thread, times are processor times, because the machines are seldom idle, and a column has
-// the ratio by the clock; otherwise they are wall-clock times. The fastest of all runs, by the clock, changes
-// least with the load of the machine. A shape is that of the first input, for files
-// whose sizes are open. In Chromium, each engine runs where it does by default: Halfbyte in a worker,
-// onnxruntime-web in the page.
+// round. With one thread, times are processor times, because the machines are seldom idle, and a column
+// has the ratio by the clock; otherwise they are wall-clock times. The fastest of all runs, by the clock,
+// changes least with the load of the machine. A shape is that of the first input, for files whose sizes
+// are open. In Chromium, each engine runs where it does by default: Halfbyte in a worker, onnxruntime-web
+// in the page.
 import { readFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { Command, Option } from 'commander'
