@@ -3,9 +3,9 @@
 // Threads claim parts of a step. A thread goes on to the next step once all parts are finished, whichever
 // thread computed them, so a late thread delays no other: it finds its steps finished and catches up.
 //
-// The parts are divided into one slice per thread. A thread first takes those of its own slice in order, then
-// the remaining ones of other slices from their ends, as in wasm/core/sync.h. So it mostly reads what it wrote
-// itself in the step before, which is still in its core's cache.
+// The parts are divided into one slice per thread. A thread first takes those of its own slice in order,
+// then the remaining ones of other slices from their ends, as in wasm/core/sync.h. So it mostly reads what
+// it wrote itself in the step before, which is still in its core's cache.
 import { SYNC } from '../../abi/constants.ts'
 import { rowsAfter } from '../../abi/records.ts'
 import type { EngineExports } from '../module.ts'
@@ -101,7 +101,7 @@ export function runSteps(
 
 const firstUnit = (units: number, part: number, parts: number): number => Math.floor((units * part) / parts)
 
-/** Claims one of the parts from `begin` to `end`, of which `claims` counts the claimed ones. `end` if none. */
+/** Claims one of the parts from `begin` to `end`, which `claims` counts. Returns `end` if none is left. */
 function claimPart(
   words: Int32Array,
   claims: number,

@@ -1,6 +1,6 @@
 // Handlers of recurrent layers. The products of all steps with the input weights are computed at once. Each
-// step is then a product with the state, followed by elementwise loops. If the weights are 8-bit codes, inputs
-// and states are rounded to codes, too.
+// step is then a product with the state, followed by elementwise loops. If the weights are 8-bit codes,
+// inputs and states are rounded to codes, too.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { checkPlain, isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'

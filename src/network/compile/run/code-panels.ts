@@ -1,6 +1,6 @@
 // Lays filters and matrices of 8-bit codes out for products. In: filters [count, channels of a group,
-// ...taps], or a matrix [k, n], whose columns are filters, perhaps one of several. Out: for each group, panels
-// of eight filters.
+// ...taps], or a matrix [k, n], whose columns are filters, perhaps one of several. Out: for each group,
+// panels of eight filters.
 //
 // A panel begins with the initial values of its eight i32 sums. Then come, for every four codes of a row of
 // A, the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of
