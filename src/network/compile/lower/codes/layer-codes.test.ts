@@ -154,6 +154,16 @@ test('nothing is rounded with weights in f32, or with a scale for each column', 
   }
 })
 
+test('scales for another number of directions are rejected', async () => {
+  const layer = randomLayer(new Random(54), 'i8', 1)
+  const ws = tensorOf('f32', [3], [0.01, 0.02, 0.03])
+  const wz = tensorOf('i8', [3], [0, 0, 0])
+  for (const weights of ['auto', 'f32'] as const) {
+    const wrong = found({ ...layer, constants: { ...layer.constants, ws, wz } }, { weights })
+    await expect(wrong).rejects.toMatchObject({ code: 'format' })
+  }
+})
+
 test('all steps share the codes of the weights', async () => {
   const layer = randomLayer(new Random(53), 'u8', 1)
   const { steps } = await new CompiledGraph(graphOf(layer), { fuse: true }).prepare(
