@@ -3,6 +3,7 @@ import { SYNC_WORDS } from '../../../core/abi/constants.ts'
 import { rowsAfter } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { endSpan } from '../../../core/base/time/spans.ts'
 import { arenaAligned } from '../../../core/graph/plan/arena.ts'
 import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
 import {
@@ -169,7 +170,9 @@ export class Machine {
   ): Promise<LoadedProgram<Planned>> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
+      const start = performance.now()
       await this.#loadConstants(loaded, signal)
+      endSpan('lay out the weights', start)
       await this.#emit(program, graph, functions)
       return loaded
     } catch (error) {
@@ -247,6 +250,7 @@ export class Machine {
       if (!this.#numbers.has(key)) missing.set(key, step)
     }
     if (missing.size === 0) return
+    let start = performance.now()
     const bodies = [...missing].map(
       ([key, step]) =>
         [
@@ -259,12 +263,15 @@ export class Machine {
       bodies.map(([, body]) => body),
       { parameters: PARAMETERS, sharedPages: this.#sharedPages },
     )
+    endSpan('emit the functions', start)
+    start = performance.now()
     const code = await WebAssembly.compile(bytes)
     for (const [key, body] of bodies) this.#emitted.set(key, body)
     this.#codeBytes += bytes.byteLength
     for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
     if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
     else this.#pool.add(code)
+    endSpan('compile the functions', start)
   }
 
   /**
