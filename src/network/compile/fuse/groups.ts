@@ -34,8 +34,12 @@ export interface Group {
 
 export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
 
-const isSame = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((size, axis) => size === b[axis])
+export function isSame(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false
+  return true
+}
 
 /** The dims of the space over which a loop runs. */
 function dimsOfSpace(loop: Loop): readonly number[] {
@@ -75,8 +79,13 @@ const isRowOf = (dims: readonly number[], space: readonly number[]): boolean =>
 
 /** Leaves out axes of one element. */
 export function squeezedView({ offset, dims, strides }: View): View {
-  const kept = dims.map((_, axis) => axis).filter((axis) => dims[axis] !== 1)
-  return { offset, dims: squeezed(dims), strides: kept.map((axis) => strides[axis]!) }
+  const [sizes, steps]: [number[], number[]] = [[], []]
+  for (let axis = 0; axis < dims.length; axis++) {
+    if (dims[axis] === 1) continue
+    sizes.push(dims[axis]!)
+    steps.push(strides[axis]!)
+  }
+  return { offset, dims: sizes, strides: steps }
 }
 
 /** Whether a reference reads each element of a value in the same iteration in which the group computes it. */
@@ -146,9 +155,11 @@ export function growGroups(
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
     const near = groupsOf(loop, makers)
+    const cost = costOfLoop(loop)
     const joined =
-      (fuses(loop) ? near.find((group) => mayJoin(group, loop, makers, budget)) : undefined) ??
+      (fuses(loop) ? near.find((group) => mayJoin(group, loop, cost, makers, budget)) : undefined) ??
       newGroup(groups, loop, at, fuses(loop))
+    joined.cost += cost
     add(joined, loop, at, makers, budget)
     // Several groups may write parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
@@ -179,7 +190,6 @@ function add(
   budget: Spend,
 ): void {
   group.loops.push(loop)
-  group.cost += costOfLoop(loop)
   const parts = group.made.get(loop.out)
   if (parts === undefined) group.made.set(loop.out, [loop])
   else parts.push(loop)
@@ -245,11 +255,12 @@ function readTooMany(one: Group, other: Group): boolean {
 function mayJoin(
   group: Group,
   loop: Loop,
+  cost: number,
   makers: ReadonlyMap<Value, ReadonlySet<Group>>,
   budget: Spend,
 ): boolean {
   if (!group.fuses || loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
-  if (group.loops.length >= MAX_LOOPS || group.cost + costOfLoop(loop) > MAX_COST) return false
+  if (group.loops.length >= MAX_LOOPS || group.cost + cost > MAX_COST) return false
   const more = new Set<Value>()
   for (const { value } of loop.args) {
     const known = group.made.get(value)

@@ -101,10 +101,22 @@ export const isChecked = (tree: Tree): boolean =>
   'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
 
 /** Instructions that take more than about five cycles. */
-const COSTLY: readonly Instruction[] = ['div', 'sqrt', 'exp', 'log', 'tanh', 'erf', 'sin', 'cos', 'pow']
+const COSTLY: ReadonlySet<Instruction> = new Set<Instruction>([
+  'div',
+  'sqrt',
+  'exp',
+  'log',
+  'tanh',
+  'erf',
+  'sin',
+  'cos',
+  'pow',
+])
 
 /** The number of instructions in a tree; a costly one counts as ten. */
 export function costOf(tree: Tree): number {
   if (!('op' in tree)) return 0
-  return tree.of.reduce((sum, each) => sum + costOf(each), COSTLY.includes(tree.op) ? 10 : 1)
+  let cost = COSTLY.has(tree.op) ? 10 : 1
+  for (const each of tree.of) cost += costOf(each)
+  return cost
 }

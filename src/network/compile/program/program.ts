@@ -75,7 +75,7 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
     return { call, key, units: unitsOf(call), nodes, taken }
   })
   const { places, bytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
-  budget.room('the memory that a run holds at once', bytes + copiedOut(lowered))
+  budget.room(() => 'the memory that a run holds at once', bytes + copiedOut(lowered))
   return {
     lowered,
     groups,

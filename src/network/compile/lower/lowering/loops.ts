@@ -165,7 +165,8 @@ function asked(lowering: Lowering, name: string, rank: number): readonly number[
  * argument is in the graph's order.
  */
 function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
-  const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
+  const count = countOf(dims)
+  const whole = args.filter((each) => countOf(dimsOf(each)) === count)
   const [first] = whole
   if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
   const { value, view } = first
