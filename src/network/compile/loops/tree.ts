@@ -113,10 +113,15 @@ const COSTLY: ReadonlySet<Instruction> = new Set<Instruction>([
   'pow',
 ])
 
+const COSTS = new WeakMap<Tree, number>()
+
 /** The number of instructions in a tree; a costly one counts as ten. */
 export function costOf(tree: Tree): number {
   if (!('op' in tree)) return 0
+  const known = COSTS.get(tree)
+  if (known !== undefined) return known
   let cost = COSTLY.has(tree.op) ? 10 : 1
   for (const each of tree.of) cost += costOf(each)
+  COSTS.set(tree, cost)
   return cost
 }

@@ -15,7 +15,7 @@ import type { LayoutMemory, Layouts } from './layouts.ts'
 /** The memory that holds constants. */
 export interface ConstantMemory extends LayoutMemory {
   /** How codes are multiplied, which their layout depends on. */
-  readonly dot: Dot
+  readonly dot: () => Dot
 }
 
 export class CodeWriter {
@@ -42,7 +42,7 @@ export class CodeWriter {
     const { count, summed, next, step } = filtersOf(constant, form)
     return this.#withBytes(constant, signal, (from, bytes) => {
       const isSigned = constant.dtype === 'i8'
-      const dot = dotFor(bytes, isSigned, this.#memory.dot)
+      const dot = dotFor(bytes, isSigned, this.#memory.dot())
       const places = placesOf(summed, order, channels)
       const each = count / group
       const panels = Math.ceil(each / PANEL)
