@@ -88,8 +88,11 @@ export function squeezedView({ offset, dims, strides }: View): View {
   return { offset, dims: sizes, strides: steps }
 }
 
+/** The space of a group, and the values that it computes there. */
+type Space = Pick<Group, 'space' | 'isReduced' | 'made'>
+
 /** Whether a reference reads each element of a value in the same iteration in which the group computes it. */
-function isInStep(group: Group, { value, view }: Ref): boolean {
+function isInStep(group: Space, { value, view }: Ref): boolean {
   // Parts of a value are written in place, not held in registers.
   if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
   const { space } = group
@@ -281,7 +284,7 @@ function fits(group: Group, loop: Loop): boolean {
     if (group.product !== undefined || !isSpace(dims, space)) return false
     if ((space.at(-1) ?? 1) > MAX_ROW || group.loops.some(isScattered)) return false
     // In a group without reductions, the last axis is not fixed yet.
-    const next = { ...group, isReduced: true }
+    const next = { space, made: group.made, isReduced: true }
     return loop.args.every((ref) => !isMade(group, ref.value) || isInStep(next, ref))
   }
   const isRow = group.isReduced && isRowOf(dims, space)
@@ -354,7 +357,8 @@ function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolea
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   if (readTooMany(group, other)) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
-  const next = { ...other, isReduced: group.isReduced || other.isReduced }
+  const { space, made } = other
+  const next = { space, made, isReduced: group.isReduced || other.isReduced }
   const own = loop.args.filter(({ value }) => isMade(other, value))
   if (!own.every((ref) => isInStep(next, ref))) return false
   const isRead = group.loops.some(

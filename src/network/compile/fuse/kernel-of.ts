@@ -160,8 +160,7 @@ class KernelMaker {
     }
     const isRow = loop.loop !== 'reduce' && this.#scope(out.dims) === 'row'
     const pass = Math.max(0, ...args.map((source) => this.#ready(source)))
-    const tree = (): Tree =>
-      loop.loop === 'map' ? this.#sized(loop.tree, loop.sizes) : { arg: 0, kind: out.kind }
+    const tree = (): Tree => (loop.loop === 'map' ? this.#sized(loop) : { arg: 0, kind: out.kind })
     const source = this.#addCell(
       loop.loop === 'reduce'
         ? { how: loop.how, kind: out.kind, arg: args[0]!, pass }
@@ -175,14 +174,15 @@ class KernelMaker {
     return this.#group.product === undefined ? scopeIn(this.#group, dims) : 'full'
   }
 
-  /** Size-dependent numbers are numbered across the whole kernel. */
-  #sized(tree: Tree, sizes: readonly number[]): Tree {
+  /** The loop's tree. Size-dependent numbers are numbered across the whole kernel. */
+  #sized({ tree, sizes }: Pick<Extract<Loop, { loop: 'map' }>, 'tree' | 'sizes'>): Tree {
+    if (sizes.length === 0) return tree
     if ('size' in tree) {
       const value = sizes[tree.size]!
       const at = this.#sizes.indexOf(value)
       return { ...tree, size: at >= 0 ? at : this.#sizes.push(value) - 1 }
     }
-    return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized(each, sizes)) } : tree
+    return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized({ tree: each, sizes })) } : tree
   }
 
   /** The first pass that can read a source. */

@@ -97,8 +97,16 @@ export function checked(tree: Tree): Tree {
 }
 
 /** Whether a step can flag a 32-bit overflow. */
-export const isChecked = (tree: Tree): boolean =>
-  'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
+export function isChecked(tree: Tree): boolean {
+  if (!('op' in tree)) return false
+  const known = CHECKED.get(tree)
+  if (known !== undefined) return known
+  const found = tree.op.endsWith(' checked') || tree.of.some(isChecked)
+  CHECKED.set(tree, found)
+  return found
+}
+
+const CHECKED = new WeakMap<Tree, boolean>()
 
 /** Instructions that take more than about five cycles. */
 const COSTLY: ReadonlySet<Instruction> = new Set<Instruction>([
