@@ -36,7 +36,7 @@ test('the perf suite measures a small model, and a second run measures only the 
     expect(second.samples[1]).toMatchObject({ engine: OURS, promptTokens: 64, decodedTokens: 8 })
     expect(second.limits).toHaveLength(2)
     expect(await loadResults(folder, TINY.name, 1)).toEqual(second)
-    const text = markdown(summarise([second], 'npm run perf'))
+    const text = markdown(summarise([second], 'npm run perf', '1.2.3'))
     // Speeds below 100 have decimals.
     expect(text).toMatch(
       /\| 1 \| 64 \| Halfbyte \| [\d.]+ \([\d.]+-[\d.]+\) \| [\d.]+ \([\d.]+-[\d.]+\) \| 2 \|/,

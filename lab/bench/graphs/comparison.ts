@@ -2,7 +2,7 @@
 // inputs. Out: times by round, one after the other in each round, and how far the first outputs differ.
 import type { InferenceSession, TensorConstructor } from 'onnxruntime-web'
 import type { Network } from '../../../src/network/api/network.ts'
-import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
+import { toOrtFeeds } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { feedsOf } from './inputs.ts'
 
 /** Runs of at least this long are measured, because the clock of processor time is coarse. */
@@ -48,7 +48,7 @@ export async function compareEngines(
     shape,
   )
   const inputs = Object.fromEntries(feeds)
-  const theirs = Object.fromEntries([...feeds].map(([key, tensor]) => [key, toOrt(Tensor, tensor)]))
+  const theirs = toOrtFeeds(Tensor, feeds)
   const output = network.outputs[0]!.name
   const runs = [
     async () => (await network.run(inputs))[output]!.data as Float32Array,

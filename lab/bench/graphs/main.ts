@@ -10,7 +10,7 @@ import { basename } from 'node:path'
 import { Command } from 'commander'
 import { env, InferenceSession, Tensor } from 'onnxruntime-web'
 import { Network, type NetworkOptions } from '../../../src/network/api/network.ts'
-import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
+import { toOrtFeeds } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { whole } from '../../../src/tools/cli/options.ts'
 import { spread, spreadText } from '../spread.ts'
 import { bertBytes, MINILM } from './bert.ts'
@@ -49,9 +49,7 @@ async function compare(name: string, bytes: Uint8Array, vocabulary: number): Pro
   const rows = openAxes(taken).length === 0 ? [[]] : SIZES
   for (const sizes of rows) {
     const inputs = drawnInputs(taken, sizes, vocabulary)
-    const feeds = Object.fromEntries(
-      Object.entries(inputs).map(([key, tensor]) => [key, toOrt(Tensor, tensor)]),
-    )
+    const feeds = toOrtFeeds(Tensor, Object.entries(inputs))
     const runs = [
       async () => (await network.run(inputs))[output!.name]!.data as Float32Array,
       async () => (await session.run(feeds))[output!.name]!.data as Float32Array,

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { needs } from '../needs.ts'
 import { parametersOf } from '../shapes.ts'
 import { replaceBetweenMarkers } from './docs.ts'
+import { ownVersion, PAGE, writeFigures } from './figures.ts'
 import { openSite } from './host/site.ts'
 import { measureGroup } from './measure.ts'
 import { type Options, readOptions } from './options.ts'
@@ -14,9 +15,6 @@ import { shareOf } from './schedule.ts'
 import { prepareFiles } from './start.ts'
 import { summarise } from './summary.ts'
 import { markdown } from './tables.ts'
-
-const DOCS = new URL('../../measurements/performance.md', import.meta.url)
-const DOCS_JSON = new URL('../../measurements/performance.json', import.meta.url)
 
 const args = process.argv.slice(2)
 const options = readOptions(args)
@@ -56,11 +54,12 @@ async function report({ shapes, threads, docs }: Options): Promise<void> {
     }
   }
   const shown = args.filter((each) => !['--docs', '--report', '--resume'].includes(each))
-  const summary = summarise(groups, ['npm run perf', ...(shown.length > 0 ? ['--', ...shown] : [])].join(' '))
+  const command = ['npm run perf', ...(shown.length > 0 ? ['--', ...shown] : [])].join(' ')
+  const summary = summarise(groups, command, await ownVersion())
   const text = markdown(summary)
   await writeFile(new URL('report.json', folder), `${JSON.stringify(summary, undefined, 1)}\n`)
   console.log(`\n${text}`)
   if (!docs) return
-  await writeFile(DOCS_JSON, `${JSON.stringify(summary, undefined, 2)}\n`)
-  await writeFile(DOCS, replaceBetweenMarkers(await readFile(DOCS, 'utf8'), text))
+  await writeFigures({ shapes: summary })
+  await writeFile(PAGE, replaceBetweenMarkers(await readFile(PAGE, 'utf8'), text))
 }

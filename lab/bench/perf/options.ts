@@ -35,10 +35,7 @@ export function readOptions(args: readonly string[], onError: 'exit' | 'throw' =
     .option('--minutes <n>', 'time limit of the whole run; rounds are dropped to meet it', number, 40)
     .option('--resume', 'keep the results in build/perf/*.json and measure the missing ones')
     .option('--report', 'only write the tables, without measuring')
-    .option(
-      '--docs',
-      'write the tables into lab/measurements/performance.md and lab/measurements/performance.json',
-    )
+    .option('--docs', 'write the figures into lab/measurements')
     .option('--out <folder>', 'folder for the JSON files', 'build/perf')
   if (onError === 'throw') command.exitOverride().configureOutput({ writeErr: () => {} })
   const asked = command.parse([...args], { from: 'user' }).opts<{

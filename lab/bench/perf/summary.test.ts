@@ -3,8 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { BEGIN, betweenMarkers, END, replaceBetweenMarkers } from './docs.ts'
 import type { EngineName } from './engines.ts'
+import { ownVersion, PAGE, readFigures } from './figures.ts'
 import type { EngineRecord, GroupResults, Sample } from './results.ts'
-import { type Summary, summarise } from './summary.ts'
+import { summarise } from './summary.ts'
 import { markdown } from './tables.ts'
 
 const sample = (engine: EngineName, prompt: number, prefill: number, decode: number): Sample => ({
@@ -45,7 +46,7 @@ const GROUP: GroupResults = {
 }
 
 test('ratios compare medians, the share is of what one read stream allows', () => {
-  const { groups } = summarise([GROUP], 'npm run perf')
+  const { groups } = summarise([GROUP], 'npm run perf', '1.2.3')
   const [ours, peer] = groups[0]!.rows
   expect(ours!.prefill.median).toBeCloseTo(400)
   expect(ours!.decode).toMatchObject({ median: expect.closeTo(100), min: expect.closeTo(90) })
@@ -57,7 +58,7 @@ test('ratios compare medians, the share is of what one read stream allows', () =
 })
 
 test('the tables have medians with their spread, load, memory, and missing engines with the reason', () => {
-  const text = markdown(summarise([GROUP], 'npm run perf'))
+  const text = markdown(summarise([GROUP], 'npm run perf', '1.2.3'))
   expect(text).toContain('### qwen2.5-0.5b, 494 M weights')
   expect(text).toContain(
     '| 2 | 64 | wllama 3.8.1 | 10.5 (10.0-11.0) | 5.25 (5.00-5.50) | 2 | 38.1x | 19.0x |',
@@ -70,11 +71,13 @@ test('the tables have medians with their spread, load, memory, and missing engin
 
 test('a disturbed round is reported', () => {
   const samples = GROUP.samples.map((each, index) => (index === 0 ? { ...each, busy: 0.5 } : each))
-  expect(markdown(summarise([{ ...GROUP, samples }], ''))).toContain('50 % of the machine was in use')
+  expect(markdown(summarise([{ ...GROUP, samples }], '', '1.2.3'))).toContain(
+    '50 % of the machine was in use',
+  )
 })
 
 test('without measurements there are no tables', () => {
-  expect(markdown(summarise([], 'npm run perf'))).toBe('Nothing has been measured.')
+  expect(markdown(summarise([], 'npm run perf', '1.2.3'))).toBe('Nothing has been measured.')
 })
 
 test('only the text between the markers is replaced', () => {
@@ -86,8 +89,8 @@ test('only the text between the markers is replaced', () => {
   expect(() => replaceBetweenMarkers(page + page, 'new')).toThrow(BEGIN)
 })
 
-test('lab/measurements/performance.md shows lab/measurements/performance.json', async () => {
-  const docs = (name: string) => readFile(new URL(`../../measurements/${name}`, import.meta.url), 'utf8')
-  const summary: Summary = JSON.parse(await docs('performance.json'))
-  expect(betweenMarkers(await docs('performance.md'))).toBe(markdown(summary))
+test('lab/measurements/performance.md shows the figures of this version', async () => {
+  const { shapes } = await readFigures()
+  expect(betweenMarkers(await readFile(PAGE, 'utf8'))).toBe(markdown(shapes))
+  expect(shapes.version).toBe(await ownVersion())
 })

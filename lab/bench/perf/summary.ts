@@ -4,6 +4,8 @@ import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
 import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'
 
 export interface Summary {
+  /** Halfbyte's version in package.json. */
+  readonly version: string
   /** ISO date of the last sample. */
   readonly date: string
   readonly machine: string
@@ -59,9 +61,10 @@ export const prefillRate = ({ promptTokens, prefillMs }: Sample): number => (100
 export const decodeRate = ({ decodedTokens, decodeMs }: Sample): number =>
   (1000 * (decodedTokens - 1)) / decodeMs
 
-export function summarise(groups: readonly GroupResults[], command: string): Summary {
+export function summarise(groups: readonly GroupResults[], command: string, version: string): Summary {
   const dates = groups.flatMap(({ samples }) => samples.map(({ at }) => at)).sort()
   return {
+    version,
     date: dates.at(-1) ?? '',
     machine: groups[0]?.machine ?? '',
     browser: groups[0]?.browser ?? '',

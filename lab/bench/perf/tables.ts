@@ -10,7 +10,7 @@ export function markdown(summary: Summary): string {
   if (summary.groups.length === 0) return 'Nothing has been measured.'
   const shapes = [...new Set(summary.groups.map(({ shape }) => shape))]
   return [
-    `${summary.machine}, ${summary.browser}, ${summary.date.slice(0, 10)}: \`${summary.command}\``,
+    `Halfbyte ${summary.version}, ${summary.machine}, ${summary.browser}, ${summary.date.slice(0, 10)}: \`${summary.command}\``,
     ...shapes.map((shape) =>
       shapeSection(
         shape,
@@ -131,7 +131,11 @@ function notes(groups: readonly GroupSummary[]): string {
 const DISTURBED = 0.15
 
 /** Only the column `leftColumn` is text; the others are numbers. */
-function table(heads: readonly string[], lines: readonly (readonly string[])[], leftColumn: number): string {
+export function table(
+  heads: readonly string[],
+  lines: readonly (readonly string[])[],
+  leftColumn: number,
+): string {
   const rule = heads.map((_, column) => (column === leftColumn ? '---' : '--:'))
   return [heads, rule, ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
@@ -143,11 +147,14 @@ function titleOf(group: GroupSummary, name: EngineName): string {
 }
 
 const threadsText = (threads: number): string => (threads === 1 ? '1 thread' : `${threads} threads`)
-const timesText = (ratio: number | undefined): string => (ratio === undefined ? '' : `${short(ratio)}x`)
-const spreadText = ({ median, min, max }: Spread): string => `${short(median)} (${short(min)}-${short(max)})`
-const megabytes = (bytes: number | undefined): string => (bytes === undefined ? '' : (bytes / 1e6).toFixed(0))
+export const timesText = (ratio: number | undefined): string =>
+  ratio === undefined ? '' : `${short(ratio)}x`
+export const spreadText = ({ median, min, max }: Spread): string =>
+  `${short(median)} (${short(min)}-${short(max)})`
+export const megabytes = (bytes: number | undefined): string =>
+  bytes === undefined ? '' : (bytes / 1e6).toFixed(0)
 /** Three significant digits, or fewer. */
-const short = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
+export const short = (value: number): string => value.toFixed(value < 10 ? 2 : value < 100 ? 1 : 0)
 
 function agreementText({ agreement }: EngineSummary): string {
   if (agreement === undefined) return ''

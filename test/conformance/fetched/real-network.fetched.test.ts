@@ -5,6 +5,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { requireModel } from '../../../scripts/models/real-models.mjs'
 import { Network } from '../../../src/network/api/network.ts'
+import { toOrtFeeds } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../helpers/random.ts'
 
@@ -56,12 +57,7 @@ test('vectors of MiniLM', { timeout: 60_000 }, async () => {
       attention_mask: make(() => 1),
       token_type_ids: make(() => 0),
     }
-    const feeds = Object.fromEntries(
-      Object.entries(inputs).map(([name, { data }]) => [
-        name,
-        new Tensor('int64', data as BigInt64Array, dims),
-      ]),
-    )
+    const feeds = toOrtFeeds(Tensor, Object.entries(inputs))
     const wanted = (await session.run(feeds))['last_hidden_state']!.data as Float32Array
     const found = (await network.run(inputs))['last_hidden_state']!.data as Float32Array
     const floats = (await exact.run(inputs))['last_hidden_state']!.data as Float32Array

@@ -4,6 +4,7 @@ import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { Network } from '../../../src/network/api/network.ts'
+import { toOrtFeeds } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../helpers/random.ts'
 
@@ -39,12 +40,7 @@ test.each(FORMS)('an encoder of $hidden by $heads heads', { timeout: 60_000 }, a
         attention_mask: make(() => Number(random.chance(0.8))),
         token_type_ids: make(() => random.below(2)),
       }
-      const feeds = Object.fromEntries(
-        Object.entries(inputs).map(([name, { data }]) => [
-          name,
-          new Tensor('int64', data as BigInt64Array, dims),
-        ]),
-      )
+      const feeds = toOrtFeeds(Tensor, Object.entries(inputs))
       const wanted = (await session.run(feeds))['last_hidden_state']!.data as Float32Array
       const found = (await network.run(inputs))['last_hidden_state']!.data as Float32Array
       const worst = wanted.reduce((most, value, at) => Math.max(most, Math.abs(value - found[at]!)), 0)

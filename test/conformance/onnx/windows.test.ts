@@ -3,6 +3,7 @@
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../src/network/api/network.ts'
+import { toOrt } from '../../../src/network/compile/staged/ort-tensors.ts'
 import { tensorOf } from '../../../src/network/onnx/ir/tensor.ts'
 import {
   modelBytes,
@@ -141,7 +142,7 @@ test.each([
         dims,
         Float32Array.from({ length: count }, () => random.signed()),
       )
-      const wanted = await session.run({ x: new Tensor('float32', x.data as Float32Array, dims) })
+      const wanted = await session.run({ x: toOrt(Tensor, x) })
       const found = await network.run({ x })
       for (const [name, output] of Object.entries(wanted)) {
         expect(found[name]!.dims).toEqual(output.dims)

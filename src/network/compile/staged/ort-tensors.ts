@@ -48,6 +48,13 @@ export function toOrt(make: TensorConstructor, tensor: Tensor): OrtTensor {
   return new make(NAMES.get(dtype)!, given as Float32Array, dims)
 }
 
+/** The inputs of a session's run, by name. */
+export const toOrtFeeds = (
+  make: TensorConstructor,
+  tensors: Iterable<readonly [string, Tensor]>,
+): Record<string, OrtTensor> =>
+  Object.fromEntries(Array.from(tensors, ([name, tensor]) => [name, toOrt(make, tensor)]))
+
 export function fromOrt({ type, dims, data }: OrtTensor, name: string, maker: Node): Tensor {
   const dtype = dtypeFrom(type, name, maker)
   if (dtype === 'string') return stringTensor(dims, data as string[])

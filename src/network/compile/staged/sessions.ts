@@ -7,7 +7,7 @@ import { type Constant, isStored, type Node, readsOf, type Type } from '../../on
 import type { Tensor } from '../../onnx/ir/tensor.ts'
 import { tensorBytes, type WrittenModel, writeModel } from '../../onnx/proto/write-model.ts'
 import { constantTensor } from '../run/constant-tensor.ts'
-import { checkPassed, dtypeFrom, fromOrt, toOrt } from './ort-tensors.ts'
+import { checkPassed, dtypeFrom, fromOrt, toOrtFeeds } from './ort-tensors.ts'
 import type { Part } from './split.ts'
 
 export { withFloatProducts } from './float-products.ts'
@@ -103,7 +103,10 @@ export class Sessions {
     const session = await this.#session(part, types, signal)
     const { Tensor } = await this.#loaded()
     signal?.throwIfAborted()
-    const feeds = Object.fromEntries(part.inputs.map((name) => [name, toOrt(Tensor, values.get(name)!)]))
+    const feeds = toOrtFeeds(
+      Tensor,
+      part.inputs.map((name) => [name, values.get(name)!]),
+    )
     try {
       const made = await session.run(feeds, QUIET)
       return new Map(part.outputs.map((name) => [name, fromOrt(made[name]!, name, makerOf(part, name))]))

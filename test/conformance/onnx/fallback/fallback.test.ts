@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { halfToFloat } from '../../../../src/core/base/half.ts'
 import { localConnection } from '../../../../src/engine/wire/connection.ts'
 import { Network, type NetworkOptions, type NetworkTensor } from '../../../../src/network/api/network.ts'
+import { toOrtFeeds } from '../../../../src/network/compile/staged/ort-tensors.ts'
 import { TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { loadNetwork } from '../../../../src/network/service/load-network.ts'
 import { createNetworkService } from '../../../../src/network/service/network-service.ts'
@@ -14,15 +15,8 @@ import { built, CASES, floats, value, X } from './cases.ts'
 const load = (bytes: Uint8Array, options: NetworkOptions = { fallback: 'ort' }) =>
   Network.load(new File([new Uint8Array(bytes)], 'model.onnx'), options)
 
-const ORT_TYPES = { f32: 'float32', i64: 'int64' } as const
-
-async function byOrt(session: InferenceSession, feeds: Readonly<Record<string, NetworkTensor>>) {
-  const given = Object.entries(feeds).map(([name, { dtype, data, dims }]) => {
-    const type = ORT_TYPES[dtype as keyof typeof ORT_TYPES]
-    return [name, new Tensor(type, data as Float32Array, dims)] as const
-  })
-  return session.run(Object.fromEntries(given))
-}
+const byOrt = (session: InferenceSession, feeds: Readonly<Record<string, NetworkTensor>>) =>
+  session.run(toOrtFeeds(Tensor, Object.entries(feeds)))
 
 /**
  * onnxruntime-web rounds halves after each node, and Halfbyte once, so they may differ by one step of numbers

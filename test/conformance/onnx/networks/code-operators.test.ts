@@ -4,6 +4,7 @@
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network } from '../../../../src/network/api/network.ts'
+import { toOrtFeeds } from '../../../../src/network/compile/staged/ort-tensors.ts'
 import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { NodeWriter, TYPE } from '../../../../src/network/onnx/testing/node-writer.ts'
 import { modelBytes, type WrittenAttribute } from '../../../../src/network/onnx/testing/write-model.ts'
@@ -96,11 +97,7 @@ async function bothOf(bytes: Uint8Array<ArrayBuffer>, type: CodeType, dims: read
       ),
     ] as const
   })
-  const ort = given.map(([name, { data }]) => [
-    name,
-    new Tensor(type === 'u8' ? 'uint8' : 'int8', data as Uint8Array, dims),
-  ])
-  const wanted = (await session.run(Object.fromEntries(ort)))['z']!
+  const wanted = (await session.run(toOrtFeeds(Tensor, given)))['z']!
   const network = await Network.load(new File([bytes], 'model.onnx'))
   const found = (await network.run(Object.fromEntries(given)))['z']!
   const foreign = network.foreignNodes()

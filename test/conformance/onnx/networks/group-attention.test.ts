@@ -4,7 +4,8 @@
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { expect, test } from 'vitest'
 import { Network, type NetworkTensor } from '../../../../src/network/api/network.ts'
-import { type DType, tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
+import { toOrtFeeds } from '../../../../src/network/compile/staged/ort-tensors.ts'
+import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { type Form, HEADS, layer, SHARED, SIZE } from './group-layer.ts'
 
@@ -50,8 +51,6 @@ function inputsOf({ rows, past, lengths }: Step, isPacked: boolean): Record<stri
   }
 }
 
-const THEIRS: Partial<Record<DType, 'float32' | 'int64'>> = { f32: 'float32', i64: 'int64' }
-
 test.each([
   ['separate', {}],
   ['packed', { isPacked: true }],
@@ -65,10 +64,7 @@ test.each([
     const network = await Network.load(new File([new Uint8Array(bytes)], 'layer.onnx'), { build })
     for (const step of STEPS) {
       const inputs = inputsOf(step, form.isPacked === true)
-      const feeds = Object.entries(inputs).map(
-        ([name, { dtype, dims, data }]) => [name, new Tensor(THEIRS[dtype]!, data as never, dims)] as const,
-      )
-      const wanted = await session.run(Object.fromEntries(feeds))
+      const wanted = await session.run(toOrtFeeds(Tensor, Object.entries(inputs)))
       const found = await network.run(inputs)
       for (const [name, { dims, data }] of Object.entries(wanted)) {
         expect(found[name]!.dims).toEqual(dims)

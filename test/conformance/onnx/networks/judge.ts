@@ -3,6 +3,7 @@
 import { InferenceSession, Tensor } from 'onnxruntime-web'
 import { isHalfbyteError } from '../../../../src/core/base/errors.ts'
 import { Network, type NetworkTensor } from '../../../../src/network/api/network.ts'
+import { toOrtFeeds } from '../../../../src/network/compile/staged/ort-tensors.ts'
 import { tensorOf } from '../../../../src/network/onnx/ir/tensor.ts'
 import { Random } from '../../../helpers/random.ts'
 import { largestRelative } from '../exporters/verdict.ts'
@@ -40,14 +41,7 @@ export async function judgeNetwork(
     for (const build of BUILDS) {
       const network = await Network.load(new File([bytes], 'model.onnx'), { build })
       for (const { row, given } of cases) {
-        const wanted = await session.run(
-          Object.fromEntries(
-            given.map(([name, { dtype, dims, data }]) => [
-              name,
-              new Tensor(dtype === 'i64' ? 'int64' : 'float32', data as Float32Array, dims),
-            ]),
-          ),
-        )
+        const wanted = await session.run(toOrtFeeds(Tensor, given))
         const apart = farthest(await network.run(Object.fromEntries(given)), wanted)
         if (apart <= worst) continue
         worst = apart
