@@ -1,11 +1,13 @@
 // Measures what a network costs before its first result, beside onnxruntime-web. In: ONNX files of packages
 // (`packaged.py` downloads them). Out: a table of times on one thread.
 //
-//   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5] [--clock]
+//   npm run build && node lab/bench/graphs/load.ts FILE.onnx ... [--rounds 5] [--clock | --planning]
 // Each engine runs each file in a process of its own, which has loaded a small graph before, so that starting
 // the engine does not count. The engines take turns. *Load* opens the file, *first* is the first run minus a
 // later one: plans, compiled functions and laid out weights. onnxruntime-web does this in its load. *Stored*
-// is a second visit: the graph and its plans are in the store on disk.
+// is a second visit: the graph and its plans are in the store on disk. *Planning*, always by the clock, is
+// the share of a first visit without the laying out of weights and the run: the graph is read and simplified,
+// the program planned, its functions emitted and compiled.
 import { execFile } from 'node:child_process'
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -30,6 +32,8 @@ interface Times {
   readonly load: number
   readonly first: number
   readonly later: number
+  /** By the clock: planning here, a session's load in onnxruntime-web. */
+  readonly planning: number
 }
 const ENGINES = ['halfbyte', 'stored', 'onnxruntime-web'] as const
 type Engine = (typeof ENGINES)[number]
@@ -39,12 +43,14 @@ const command = new Command('load')
   .argument('<files...>', 'ONNX files')
   .option('--rounds <n>', 'rounds; medians are shown', whole(1), 5)
   .option('--clock', 'measures by the clock, which needs a quiet machine, instead of processor time', false)
+  .option('--planning', "compares planning with onnxruntime-web's load, which needs a quiet machine", false)
   .option('--engine <name>', 'measures one engine once, and writes JSON')
   .option('--address <url>', 'the server that has the graph, for the engine "stored"', '')
   .parse()
-const { rounds, clock, engine, address } = command.opts<{
+const { rounds, clock, planning, engine, address } = command.opts<{
   readonly rounds: number
   readonly clock: boolean
+  readonly planning: boolean
   readonly engine?: Engine
   readonly address: string
 }>()
@@ -52,15 +58,45 @@ const { rounds, clock, engine, address } = command.opts<{
 /** How long V8 may still compile in the background what ran before a measurement. */
 const SETTLING_MS = 100
 
+const settled = () => new Promise((resolve) => setTimeout(resolve, SETTLING_MS))
+
 /** Processor ms of all threads, because V8 compiles in the background, or ms of the clock. */
-async function timed<T>(work: () => Promise<T>): Promise<readonly [number, T]> {
-  await new Promise((resolve) => setTimeout(resolve, SETTLING_MS))
+async function timed<T>(work: () => Promise<T>, byClock = clock): Promise<readonly [number, T]> {
+  await settled()
   const [start, before] = [process.cpuUsage(), performance.now()]
   const made = await work()
   const after = performance.now()
   const { user, system } = process.cpuUsage(start)
-  return [clock ? after - before : (user + system) / 1000, made]
+  return [byClock ? after - before : (user + system) / 1000, made]
 }
+
+/** The spans of planning that are made until `end`, which returns their sum in ms. */
+function planningSpans(): { readonly end: () => Promise<number> } {
+  let sum = 0
+  const observer = new PerformanceObserver((list) => {
+    for (const { name, duration } of list.getEntries()) if (PLANNING.has(name)) sum += duration
+  })
+  observer.observe({ type: 'measure' })
+  return {
+    async end() {
+      await settled()
+      observer.disconnect()
+      return sum
+    },
+  }
+}
+
+/** The names that the library gives its spans. */
+const PLANNING: ReadonlySet<string> = new Set(
+  [
+    'read the graph',
+    'simplify the graph',
+    'read the plan',
+    'plan the program',
+    'emit the functions',
+    'compile the functions',
+  ].map((name) => `halfbyte: ${name}`),
+)
 
 const TINY = modelBytes({
   nodes: [{ op: 'Tanh', inputs: ['x'], outputs: ['y'] }],
@@ -78,9 +114,12 @@ async function halfbyte(bytes: Uint8Array, path: string): Promise<Times> {
 }
 
 async function times(open: () => Promise<SourceNetwork>, path: string): Promise<Times> {
+  await settled()
+  const spans = planningSpans()
   const [load, network] = await timed(open)
   const inputs = packagedInputs(path, network.inputs)
-  const measured = { load, ...(await runs(() => network.run(inputs))) }
+  const found = await runs(() => network.run(inputs))
+  const measured = { load, ...found, planning: await spans.end() }
   await network.dispose()
   return measured
 }
@@ -100,12 +139,12 @@ async function onnxruntime(bytes: Uint8Array, path: string): Promise<Times> {
     InferenceSession.create(each, { executionProviders: ['wasm'], logSeverityLevel: 4 })
   const tiny = await open(TINY)
   await tiny.run({ x: new Tensor('float32', [1, 2], [2]) })
-  const [load, session] = await timed(() => open(bytes))
+  const [load, session] = await timed(() => open(bytes), clock || planning)
   const own = await Network.load(new File([new Uint8Array(bytes)], 'model.onnx'))
   const feeds = Object.fromEntries(
     Object.entries(packagedInputs(path, own.inputs)).map(([name, tensor]) => [name, toOrt(Tensor, tensor)]),
   )
-  return { load, ...(await runs(() => session.run(feeds))) }
+  return { load, ...(await runs(() => session.run(feeds))), planning: load }
 }
 
 async function runs(run: () => Promise<unknown>): Promise<Pick<Times, 'first' | 'later'>> {
@@ -117,7 +156,8 @@ async function runs(run: () => Promise<unknown>): Promise<Pick<Times, 'first' | 
 }
 
 async function measured(name: Engine, path: string, { server, home }: Visits): Promise<Times> {
-  const own = ['--engine', name, '--address', server.address, ...(clock ? ['--clock'] : [])]
+  const how = clock ? ['--clock'] : planning ? ['--planning'] : []
+  const own = ['--engine', name, '--address', server.address, ...how]
   const args = [import.meta.filename, path, ...own]
   const env = { ...process.env, HALFBYTE_HOME: home, HALFBYTE_NO_STORE: '' }
   const { stdout } = await promisify(execFile)(process.execPath, args, { env })
@@ -150,9 +190,11 @@ if (engine !== undefined) {
   process.exit(0)
 }
 console.log(
-  '| graph | load, ms | first, ms | both | stored: load, ms | first, ms | both | onnxruntime-web: load, ms | first, ms | both | times as fast | stored |',
+  planning
+    ? '| graph | planning, ms | stored | onnxruntime-web: load | planning, times as fast | stored |'
+    : '| graph | load, ms | first, ms | both | stored: load, ms | first, ms | both | onnxruntime-web: load, ms | first, ms | both | times as fast | stored |',
 )
-console.log(`|---|${'--:|'.repeat(11)}`)
+console.log(`|---|${'--:|'.repeat(planning ? 5 : 11)}`)
 for (const path of command.args) {
   const found: Record<Engine, Times[]> = { halfbyte: [], stored: [], 'onnxruntime-web': [] }
   await visited(path, async (visits) => {
@@ -161,9 +203,10 @@ for (const path of command.args) {
   })
   const cells = ENGINES.map((name) => {
     const of = (pick: (times: Times) => number) => spread(found[name].map(pick))
+    if (planning) return [of((times) => times.planning)]
     return [of(({ load }) => load), of(({ first }) => first), of(({ load, first }) => load + first)]
   })
-  const [first, second, peer] = cells.map(([, , both]) => both!.median) as [number, number, number]
+  const [first, second, peer] = cells.map((each) => each.at(-1)!.median) as [number, number, number]
   const ratios = [peer / first, peer / second].map((ratio) => ratio.toFixed(2))
   console.log(
     `| ${[packagedName(path), ...cells.flat().map((each) => spreadText(each)), ...ratios].join(' | ')} |`,

@@ -10,6 +10,9 @@ const MAX_DEPTH = 48
 const MAX_TEXT = 4096
 const decoder = new TextDecoder()
 
+/** Varints of so many bytes are below 2^31. */
+const SMALL_BYTES = 4
+
 const WIRE = { varint: 0, fixed64: 1, bytes: 2, fixed32: 5 } as const
 
 /** pbf throws RangeError for reads outside its buffer, and Error for bytes that no valid writer produces. */
@@ -76,7 +79,7 @@ export class Message {
   /** An int64; values beyond 2^53 are clamped to 2^53. */
   int(): number {
     this.#expect(WIRE.varint)
-    return cut(this.#varint())
+    return this.#cutVarint()
   }
 
   /** Appends the field's values, packed or not. */
@@ -90,9 +93,26 @@ export class Message {
   }
 
   ints(to: number[]): void {
-    const all: bigint[] = []
-    this.bigs(all)
-    for (const each of all) to.push(cut(each))
+    if (this.#reader.type === WIRE.varint) {
+      to.push(this.#cutVarint())
+      return
+    }
+    const end = this.#packedEnd()
+    while (this.#reader.pos < end) to.push(this.#cutVarint())
+  }
+
+  /** Most numbers have few bytes, which need no bigint. */
+  #cutVarint(): number {
+    const { buf, pos } = this.#reader
+    let value = 0
+    for (let at = pos; at < Math.min(this.#end, pos + SMALL_BYTES); at++) {
+      const byte = buf[at]!
+      value |= (byte & 0x7f) << (7 * (at - pos))
+      if (byte >= 0x80) continue
+      this.#reader.pos = at + 1
+      return value
+    }
+    return cut(this.#varint())
   }
 
   /** Whether the current field is bytes: a message, a text, or a list in one piece. */

@@ -17,6 +17,12 @@ const inputsOf = (batch: number, tokens: number) =>
 
 const load = () => Network.load(new File([new Uint8Array(BYTES)], 'bert.onnx'))
 
+const TANH = {
+  nodes: [{ op: 'Tanh', inputs: ['x'], outputs: ['y'] }],
+  inputs: ['x'],
+  outputs: ['y'],
+} as const
+
 test('a network describes its inputs and outputs, and computes what the graph defines', async () => {
   const network = await load()
   expect(network.inputs).toContainEqual({ name: 'input_ids', dtype: 'i64', dims: ['batch', 'tokens'] })
@@ -39,6 +45,31 @@ test('a network describes its inputs and outputs, and computes what the graph de
   expect(network.memory().codeBytes).toBeLessThan(40_000)
   await network.dispose()
   await expect(network.run(inputsOf(1, 3))).rejects.toMatchObject({ code: 'disposed' })
+})
+
+test('the timeline has the stages of a load and of a first run in order', async () => {
+  const names: string[] = []
+  const observer = new PerformanceObserver((list) => {
+    for (const { name } of list.getEntries()) names.push(name)
+  })
+  observer.observe({ entryTypes: ['measure'] })
+  const network = await Network.load(new File([new Uint8Array(modelBytes(TANH))], 'm.onnx'), { threads: 1 })
+  const x = { dtype: 'f32', dims: [2], data: Float32Array.of(0, 1) } as const
+  await network.run({ x })
+  await network.run({ x })
+  await network.dispose()
+  await new Promise((resolve) => setImmediate(resolve))
+  observer.disconnect()
+  expect(names).toEqual(
+    [
+      'read the graph',
+      'simplify the graph',
+      'plan the program',
+      'lay out the weights',
+      'emit the functions',
+      'compile the functions',
+    ].map((name) => `halfbyte: ${name}`),
+  )
 })
 
 test('simultaneous runs are executed one after another', async () => {

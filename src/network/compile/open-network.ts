@@ -1,5 +1,6 @@
 // Opens an ONNX file as a runnable graph.
 import type { ByteSource } from '../../core/base/bytes.ts'
+import { endSpan } from '../../core/base/time/spans.ts'
 import { chooseGraph, type GraphDtype } from '../../core/formats/names/graph-files.ts'
 import { baseName, type InnerPath, pathInside } from '../../core/formats/names/named-files.ts'
 import { type FindFile, type OnnxModel, readModel } from '../onnx/read-model.ts'
@@ -72,13 +73,17 @@ export const openNetwork: OpenNetwork = async (
     find: async (path: string) => (path === '' ? source : found(pathInside(path, source.name))),
   }
   const plans = store && new PlanCache(store, files, dependencies(how))
+  let start = performance.now()
   const known = await plans?.read('', (value) => value as Known)
   if (known !== undefined) {
+    endSpan('read the plan', start)
     // A run without a cached plan reads the graph long after the load.
     const read = async () => (await readModel(source, { find: found })).graph
     return { graph: StagedGraph.known(known.facts, read, { ...how, plans }), metadata: known.metadata }
   }
+  start = performance.now()
   const { graph, metadata } = await readModel(source, { find: found, signal })
+  endSpan('read the graph', start)
   const staged = await StagedGraph.open(graph, { ...how, plans }, signal)
   await plans?.write('', { facts: staged.facts, metadata } satisfies Known)
   return { graph: staged, metadata }

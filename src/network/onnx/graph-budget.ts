@@ -80,9 +80,9 @@ export class ProgramBudget extends Budget {
     this.#asked = 0
   }
 
-  /** Checks the bytes that a run holds at once. `what`: a noun for them. */
-  room(what: string, bytes: number): void {
-    if (!(bytes <= this.#bytes)) throw beyond('bytes', `${what} takes ${bytes} bytes`, bytes, this.#bytes)
+  /** Checks the bytes that a run holds at once. `what`: makes a noun for them. */
+  room(what: () => string, bytes: number): void {
+    if (!(bytes <= this.#bytes)) throw beyond('bytes', `${what()} takes ${bytes} bytes`, bytes, this.#bytes)
   }
 }
 

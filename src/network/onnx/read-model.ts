@@ -9,7 +9,13 @@ import { OLDEST_OPSET, withoutOlderForms } from './older-forms.ts'
 import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } from './proto/graph-proto.ts'
 import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 
+/**
+ * Bytes that are read at once. Weights between two fields are skipped, so the first window after them is small,
+ * and each that continues the last one is larger.
+ */
 const WINDOW = 2 ** 18
+const FIRST_WINDOW = 2 ** 16
+const GROWTH = 4
 const MAX_VARINT = 10
 /** Maximum bytes of a tag and a length or number. */
 const MAX_HEAD = 2 * MAX_VARINT
@@ -27,8 +33,9 @@ interface FieldRange {
 class Scanner {
   readonly #source: ByteSource
   readonly #signal: AbortSignal | undefined
-  #bytes = new Uint8Array(0)
+  #bytes: Uint8Array = new Uint8Array(0)
   #start = 0
+  #window = FIRST_WINDOW
 
   constructor(source: ByteSource, signal?: AbortSignal) {
     this.#source = source
@@ -51,9 +58,11 @@ class Scanner {
     const held = this.held(offset, length)
     if (held !== undefined) return held
     if (length > WINDOW) return this.#source.read(offset, length, this.#signal)
-    this.#bytes = new Uint8Array(
-      await this.#source.read(offset, Math.min(WINDOW, this.#source.size - offset), this.#signal),
-    )
+    const end = this.#start + this.#bytes.byteLength
+    const isNext = offset >= this.#start && offset <= end && end > 0
+    this.#window = isNext ? Math.min(WINDOW, GROWTH * this.#window) : FIRST_WINDOW
+    const size = Math.min(Math.max(length, this.#window), this.#source.size - offset)
+    this.#bytes = await this.#source.read(offset, size, this.#signal)
     this.#start = offset
     return this.#bytes.subarray(0, length)
   }

@@ -49,7 +49,8 @@ interface Placed extends Lifetime {
 }
 
 function firstGap(placed: readonly Placed[], { bytes, from, to }: Lifetime): number {
-  const rivals = placed.filter((other) => other.from <= to && from <= other.to)
+  const rivals: Placed[] = []
+  for (const other of placed) if (other.from <= to && from <= other.to) rivals.push(other)
   let start = 0
   for (const rival of rivals.sort((a, b) => a.start - b.start)) {
     if (rival.start - start >= bytes) break

@@ -34,8 +34,12 @@ export interface Group {
 
 export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
 
-const isSame = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((size, axis) => size === b[axis])
+export function isSame(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false
+  return true
+}
 
 /** The dims of the space over which a loop runs. */
 function dimsOfSpace(loop: Loop): readonly number[] {
@@ -75,12 +79,20 @@ const isRowOf = (dims: readonly number[], space: readonly number[]): boolean =>
 
 /** Leaves out axes of one element. */
 export function squeezedView({ offset, dims, strides }: View): View {
-  const kept = dims.map((_, axis) => axis).filter((axis) => dims[axis] !== 1)
-  return { offset, dims: squeezed(dims), strides: kept.map((axis) => strides[axis]!) }
+  const [sizes, steps]: [number[], number[]] = [[], []]
+  for (let axis = 0; axis < dims.length; axis++) {
+    if (dims[axis] === 1) continue
+    sizes.push(dims[axis]!)
+    steps.push(strides[axis]!)
+  }
+  return { offset, dims: sizes, strides: steps }
 }
 
+/** The space of a group, and the values that it computes there. */
+type Space = Pick<Group, 'space' | 'isReduced' | 'made'>
+
 /** Whether a reference reads each element of a value in the same iteration in which the group computes it. */
-function isInStep(group: Group, { value, view }: Ref): boolean {
+function isInStep(group: Space, { value, view }: Ref): boolean {
   // Parts of a value are written in place, not held in registers.
   if (group.made.get(value)?.some(({ loop }) => loop === 'place')) return false
   const { space } = group
@@ -146,9 +158,11 @@ export function growGroups(
   const makers = new Map<Value, Set<Group>>()
   for (const [at, loop] of loops.entries()) {
     const near = groupsOf(loop, makers)
+    const cost = costOfLoop(loop)
     const joined =
-      (fuses(loop) ? near.find((group) => mayJoin(group, loop, makers, budget)) : undefined) ??
+      (fuses(loop) ? near.find((group) => mayJoin(group, loop, cost, makers, budget)) : undefined) ??
       newGroup(groups, loop, at, fuses(loop))
+    joined.cost += cost
     add(joined, loop, at, makers, budget)
     // Several groups may write parts of one value.
     makers.set(loop.out, (makers.get(loop.out) ?? new Set()).add(joined))
@@ -179,7 +193,6 @@ function add(
   budget: Spend,
 ): void {
   group.loops.push(loop)
-  group.cost += costOfLoop(loop)
   const parts = group.made.get(loop.out)
   if (parts === undefined) group.made.set(loop.out, [loop])
   else parts.push(loop)
@@ -245,11 +258,12 @@ function readTooMany(one: Group, other: Group): boolean {
 function mayJoin(
   group: Group,
   loop: Loop,
+  cost: number,
   makers: ReadonlyMap<Value, ReadonlySet<Group>>,
   budget: Spend,
 ): boolean {
   if (!group.fuses || loop.loop === 'product' || isAlone(loop) || isOne(group)) return false
-  if (group.loops.length >= MAX_LOOPS || group.cost + costOfLoop(loop) > MAX_COST) return false
+  if (group.loops.length >= MAX_LOOPS || group.cost + cost > MAX_COST) return false
   const more = new Set<Value>()
   for (const { value } of loop.args) {
     const known = group.made.get(value)
@@ -270,7 +284,7 @@ function fits(group: Group, loop: Loop): boolean {
     if (group.product !== undefined || !isSpace(dims, space)) return false
     if ((space.at(-1) ?? 1) > MAX_ROW || group.loops.some(isScattered)) return false
     // In a group without reductions, the last axis is not fixed yet.
-    const next = { ...group, isReduced: true }
+    const next = { space, made: group.made, isReduced: true }
     return loop.args.every((ref) => !isMade(group, ref.value) || isInStep(next, ref))
   }
   const isRow = group.isReduced && isRowOf(dims, space)
@@ -343,7 +357,8 @@ function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolea
   if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   if (readTooMany(group, other)) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
-  const next = { ...other, isReduced: group.isReduced || other.isReduced }
+  const { space, made } = other
+  const next = { space, made, isReduced: group.isReduced || other.isReduced }
   const own = loop.args.filter(({ value }) => isMade(other, value))
   if (!own.every((ref) => isInStep(next, ref))) return false
   const isRead = group.loops.some(

@@ -19,7 +19,7 @@ import {
 } from '../loops/loops.ts'
 import { costOf, isChecked, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
-import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
+import { type Group, isSame, overProduct, scopeIn, squeezedView } from './groups.ts'
 import { productCall, productForm, tileBytes } from './product-call.ts'
 
 /** Cells that cost at most this are recomputed in later passes. */
@@ -61,7 +61,8 @@ class KernelMaker {
   readonly #packs: boolean
   readonly #dims: readonly number[]
   readonly #drafts: StreamDraft[] = []
-  readonly #known = new Map<string, number>()
+  /** The streams of each value. */
+  readonly #known = new Map<Value, number[]>()
   readonly #cells: Cell[] = []
   /** Instructions needed to compute each cell from memory. */
   readonly #costs: number[] = []
@@ -159,8 +160,7 @@ class KernelMaker {
     }
     const isRow = loop.loop !== 'reduce' && this.#scope(out.dims) === 'row'
     const pass = Math.max(0, ...args.map((source) => this.#ready(source)))
-    const tree = (): Tree =>
-      loop.loop === 'map' ? this.#sized(loop.tree, loop.sizes) : { arg: 0, kind: out.kind }
+    const tree = (): Tree => (loop.loop === 'map' ? this.#sized(loop) : { arg: 0, kind: out.kind })
     const source = this.#addCell(
       loop.loop === 'reduce'
         ? { how: loop.how, kind: out.kind, arg: args[0]!, pass }
@@ -174,14 +174,15 @@ class KernelMaker {
     return this.#group.product === undefined ? scopeIn(this.#group, dims) : 'full'
   }
 
-  /** Size-dependent numbers are numbered across the whole kernel. */
-  #sized(tree: Tree, sizes: readonly number[]): Tree {
+  /** The loop's tree. Size-dependent numbers are numbered across the whole kernel. */
+  #sized({ tree, sizes }: Pick<Extract<Loop, { loop: 'map' }>, 'tree' | 'sizes'>): Tree {
+    if (sizes.length === 0) return tree
     if ('size' in tree) {
       const value = sizes[tree.size]!
       const at = this.#sizes.indexOf(value)
       return { ...tree, size: at >= 0 ? at : this.#sizes.push(value) - 1 }
     }
-    return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized(each, sizes)) } : tree
+    return 'op' in tree ? { ...tree, of: tree.of.map((each) => this.#sized({ tree: each, sizes })) } : tree
   }
 
   /** The first pass that can read a source. */
@@ -207,11 +208,15 @@ class KernelMaker {
 
   #stream(value: Value, view: View, index?: StreamDraft['index']): number {
     const steps = this.#steps(view)
-    const key = JSON.stringify([value.id, view.offset, steps, index])
-    const known = this.#known.get(key)
+    const others = this.#known.get(value) ?? []
+    const known = others.find((at) => {
+      const other = this.#drafts[at]!
+      return other.offset === view.offset && isSame(other.steps, steps) && isSameIndex(other.index, index)
+    })
     if (known !== undefined) return known
+    this.#known.set(value, others)
+    others.push(this.#drafts.length)
     this.#drafts.push({ value, offset: view.offset, steps, kind: value.kind, index })
-    this.#known.set(key, this.#drafts.length - 1)
     return this.#drafts.length - 1
   }
 
@@ -323,6 +328,9 @@ class KernelMaker {
     return { streams: placed, bytes }
   }
 }
+
+const isSameIndex = (one: StreamDraft['index'], other: StreamDraft['index']): boolean =>
+  one?.stream === other?.stream && one?.step === other?.step && one?.size === other?.size
 
 /** Bytes of a heap entry: a number and its position. */
 const HEAP_BYTES = 8

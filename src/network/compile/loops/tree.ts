@@ -97,14 +97,39 @@ export function checked(tree: Tree): Tree {
 }
 
 /** Whether a step can flag a 32-bit overflow. */
-export const isChecked = (tree: Tree): boolean =>
-  'op' in tree && (tree.op.endsWith(' checked') || tree.of.some(isChecked))
+export function isChecked(tree: Tree): boolean {
+  if (!('op' in tree)) return false
+  const known = CHECKED.get(tree)
+  if (known !== undefined) return known
+  const found = tree.op.endsWith(' checked') || tree.of.some(isChecked)
+  CHECKED.set(tree, found)
+  return found
+}
+
+const CHECKED = new WeakMap<Tree, boolean>()
 
 /** Instructions that take more than about five cycles. */
-const COSTLY: readonly Instruction[] = ['div', 'sqrt', 'exp', 'log', 'tanh', 'erf', 'sin', 'cos', 'pow']
+const COSTLY: ReadonlySet<Instruction> = new Set<Instruction>([
+  'div',
+  'sqrt',
+  'exp',
+  'log',
+  'tanh',
+  'erf',
+  'sin',
+  'cos',
+  'pow',
+])
+
+const COSTS = new WeakMap<Tree, number>()
 
 /** The number of instructions in a tree; a costly one counts as ten. */
 export function costOf(tree: Tree): number {
   if (!('op' in tree)) return 0
-  return tree.of.reduce((sum, each) => sum + costOf(each), COSTLY.includes(tree.op) ? 10 : 1)
+  const known = COSTS.get(tree)
+  if (known !== undefined) return known
+  let cost = COSTLY.has(tree.op) ? 10 : 1
+  for (const each of tree.of) cost += costOf(each)
+  COSTS.set(tree, cost)
+  return cost
 }

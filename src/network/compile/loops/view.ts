@@ -1,4 +1,5 @@
-// Views: maps from a shape's elements to positions in a buffer, by an offset and strides.
+// Views: maps from a shape's elements to positions in a buffer, by an offset and strides. Programs are planned
+// by code that no engine has compiled yet, in which loops take a fraction of the time of callbacks.
 import { countOf, stridesOf } from '../../onnx/ir/tensor.ts'
 
 /** In elements. A stride of 0 repeats an element. */
@@ -12,14 +13,28 @@ export const whole = (dims: readonly number[]): View => ({ offset: 0, dims, stri
 
 export const transposed = ({ offset, dims, strides }: View, perm: readonly number[]): View => ({
   offset,
-  dims: perm.map((axis) => dims[axis]!),
-  strides: perm.map((axis) => strides[axis]!),
+  dims: picked(dims, perm),
+  strides: picked(strides, perm),
 })
+
+/** The numbers at these places. */
+export function picked(from: readonly number[], places: readonly number[]): number[] {
+  const found: number[] = []
+  for (let at = 0; at < places.length; at++) found.push(from[places[at]!]!)
+  return found
+}
 
 /** The axes in memory order: axes of size one first, then by descending stride. */
 export function orderOf({ dims, strides }: View): number[] {
-  const steps = strides.map((step, axis) => (dims[axis] === 1 ? Number.MAX_SAFE_INTEGER : step))
-  return steps.map((_, axis) => axis).sort((a, b) => steps[b]! - steps[a]! || a - b)
+  const stepOf = (axis: number) => (dims[axis] === 1 ? Number.MAX_SAFE_INTEGER : strides[axis]!)
+  const order: number[] = []
+  for (let axis = 0; axis < dims.length; axis++) {
+    const step = stepOf(axis)
+    let at = axis
+    for (; at > 0 && stepOf(order[at - 1]!) < step; at--) order[at] = order[at - 1]!
+    order[at] = axis
+  }
+  return order
 }
 
 /** The inverse of an order. */
@@ -28,14 +43,12 @@ export const inverseOf = (perm: readonly number[]): number[] => perm.map((_, axi
 /** The same elements, broadcast to a larger shape. */
 export function spread({ offset, dims, strides }: View, to: readonly number[]): View {
   const more = to.length - dims.length
-  return {
-    offset,
-    dims: to,
-    strides: to.map((size, axis) => {
-      const own = axis < more ? 1 : dims[axis - more]!
-      return own === 1 && size !== 1 ? 0 : axis < more ? 0 : strides[axis - more]!
-    }),
+  const steps: number[] = []
+  for (let axis = 0; axis < to.length; axis++) {
+    const isRepeated = axis < more || (dims[axis - more] === 1 && to[axis] !== 1)
+    steps.push(isRepeated ? 0 : strides[axis - more]!)
   }
+  return { offset, dims: to, strides: steps }
 }
 
 /** `count` elements of an axis from `first`, every `step`-th. */
@@ -49,7 +62,8 @@ export const sliced = (view: View, axis: number, first: number, count: number, s
 export function collapsed({ offset, dims, strides }: View): View {
   const sizes: number[] = []
   const steps: number[] = []
-  for (const [axis, size] of dims.entries()) {
+  for (let axis = 0; axis < dims.length; axis++) {
+    const size = dims[axis]!
     if (size === 1) continue
     const last = steps.length - 1
     if (last >= 0 && steps[last] === strides[axis]! * size) {
@@ -65,9 +79,9 @@ export function collapsed({ offset, dims, strides }: View): View {
 
 /** The same elements in the same order with different dims; undefined if strides cannot express that. */
 export function reshaped(view: View, to: readonly number[]): View | undefined {
-  if (countOf(to) === 0) return { offset: 0, dims: to, strides: to.map(() => 0) }
+  const strides = Array<number>(to.length).fill(0)
+  if (countOf(to) === 0) return { offset: 0, dims: to, strides }
   const from = collapsed(view)
-  const strides: number[] = to.map(() => 0)
   let axis = from.dims.length - 1
   let left = axis < 0 ? 1 : from.dims[axis]!
   let step = axis < 0 ? 0 : from.strides[axis]!
@@ -90,6 +104,10 @@ export function reshaped(view: View, to: readonly number[]): View | undefined {
 /** Whether the view covers a whole buffer of this shape, in order. */
 export function isWhole({ offset, dims, strides }: View, of: readonly number[]): boolean {
   if (offset !== 0 || countOf(dims) !== countOf(of)) return false
-  const due = stridesOf(dims)
-  return dims.every((size, axis) => size === 1 || strides[axis] === due[axis])
+  let step = 1
+  for (let axis = dims.length - 1; axis >= 0; axis--) {
+    if (dims[axis] !== 1 && strides[axis] !== step) return false
+    step *= dims[axis]!
+  }
+  return true
 }

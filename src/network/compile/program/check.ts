@@ -21,8 +21,8 @@ export function checkCall(call: KernelCall, nodes: readonly string[]): void {
   // A selection writes rows of a different length.
   const alike = selected === undefined ? streams : streams.slice(0, 1)
   for (const stream of alike) {
-    const walks: Walk[] = rows.map((size, axis) => [size, stream.steps[axis]!])
-    walks.push([inner, stream.inner])
+    const walks: Walk[] = [[inner, stream.inner]]
+    for (let axis = 0; axis < rows.length; axis++) walks.push([rows[axis]!, stream.steps[axis]!])
     if (stream.index !== undefined) walks.push([stream.index.size, stream.index.step])
     check(stream, walks, nodes)
   }
@@ -95,10 +95,13 @@ export function checkKernel(loop: KernelLoop): void {
 }
 
 function check({ at }: Pick<StreamPlace, 'at'>, walks: readonly Walk[], nodes: readonly string[]): void {
-  if (!('value' in at) || walks.some(([size]) => size === 0)) return
+  if (!('value' in at)) return
   let low = at.offset
   let high = at.offset
-  for (const [size, step] of walks) {
+  for (const walk of walks) {
+    const size = walk[0]
+    const step = walk[1]
+    if (size === 0) return
     if (step < 0) low += (size - 1) * step
     else high += (size - 1) * step
   }

@@ -75,7 +75,7 @@ export function programOf(lowered: LoopList, { leftOut, budget }: ProgramOptions
     return { call, key, units: unitsOf(call), nodes, taken }
   })
   const { places, bytes } = placesOf(lowered, steps, !leftOut.has('places'), budget)
-  budget.room('the memory that a run holds at once', bytes + copiedOut(lowered))
+  budget.room(() => 'the memory that a run holds at once', bytes + copiedOut(lowered))
   return {
     lowered,
     groups,
@@ -99,15 +99,16 @@ const copiedOut = ({ outputs }: LoopList): number =>
 
 /** A key that is equal for equal kernels. JSON lacks infinities, NaN and -0. */
 export function keyOf(kernel: Kernel): string {
-  const special = kernel.cells.flatMap((cell) => ('tree' in cell ? specialIn(cell.tree) : []))
+  const special: string[] = []
+  for (const cell of kernel.cells) if ('tree' in cell) findSpecial(cell.tree, special)
   return JSON.stringify(kernel) + special.join(' ')
 }
 
-/** The numbers that JSON cannot represent, in order. */
-function specialIn(tree: Tree): readonly string[] {
-  if ('op' in tree) return tree.of.flatMap(specialIn)
-  if (!('value' in tree) || (tree.value !== 0 && Number.isFinite(tree.value))) return []
-  return [Object.is(tree.value, -0) ? '-0' : `${tree.value}`]
+/** Finds the numbers that JSON cannot represent, in order. */
+function findSpecial(tree: Tree, found: string[]): void {
+  if ('op' in tree) for (const each of tree.of) findSpecial(each, found)
+  else if ('value' in tree && (tree.value === 0 || !Number.isFinite(tree.value)))
+    found.push(Object.is(tree.value, -0) ? '-0' : `${tree.value}`)
 }
 
 /** Values that the caller or another group reads. */

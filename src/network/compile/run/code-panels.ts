@@ -16,7 +16,7 @@ import type { LayoutMemory, Layouts } from './layouts.ts'
 /** The memory that holds constants. */
 export interface ConstantMemory extends LayoutMemory {
   /** How codes are multiplied, which their layout depends on. */
-  readonly dot: Dot
+  readonly dot: () => Dot
 }
 
 export class CodeWriter {
@@ -43,7 +43,7 @@ export class CodeWriter {
     const { count, summed, first: begin, next, step } = filtersOf(constant, matrix)
     return this.#withBytes(constant, signal, (from, bytes) => {
       const isSigned = constant.dtype === 'i8'
-      const dot = dotFor(bytes, isSigned, this.#memory.dot)
+      const dot = dotFor(bytes, isSigned, this.#memory.dot())
       const places = placesOf(summed, order, channels)
       const each = count / group
       const panels = Math.ceil(each / PANEL)

@@ -3,6 +3,7 @@ import { SYNC_WORDS } from '../../../core/abi/constants.ts'
 import { rowsAfter } from '../../../core/abi/records.ts'
 import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
+import { endSpan } from '../../../core/base/time/spans.ts'
 import { arenaAligned } from '../../../core/graph/plan/arena.ts'
 import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
 import { gateBytes } from '../../../core/runtime/functions/gate.ts'
@@ -20,7 +21,7 @@ import { createMemory } from '../../../core/runtime/memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from '../../../core/runtime/module.ts'
 import { arrayOf, countOf, rounder, type Tensor } from '../../onnx/ir/tensor.ts'
 import { emitKernel, PARAMETERS } from '../emit/emit.ts'
-import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace, type Target } from '../emit/kernel.ts'
+import { canLeave, type Dot, type Kernel, STATUS, type StreamPlace } from '../emit/kernel.ts'
 import { wordsOf } from '../loops/held.ts'
 import { elementBytes, isConstant, type Value } from '../loops/loops.ts'
 import type { RunnableProgram } from '../program/program.ts'
@@ -86,7 +87,9 @@ export interface LoadedProgram<Planned extends RunnableProgram = RunnableProgram
 
 export class Machine {
   readonly #memory: WebAssembly.Memory
-  readonly #target: Target
+  readonly #fuse: boolean
+  /** How this machine multiplies codes; found out for the first program that has some. */
+  #dot: Dot | undefined
   readonly #engine: EngineExports | undefined
   readonly #sync: number
   /** Kernel functions by number; the numbers are the same on every thread. */
@@ -102,7 +105,8 @@ export class Machine {
 
   private constructor(options: MachineOptions) {
     const { fuse, kernels, workers } = options
-    this.#target = { fuse, dot: options.dot ?? (fuse ? dotOf() : 'pairs') }
+    this.#fuse = fuse
+    this.#dot = options.dot ?? (fuse ? undefined : 'pairs')
     this.#leastSteps = workers?.leastSteps ?? LEAST_STEPS
     this.#memory =
       kernels === undefined
@@ -116,7 +120,7 @@ export class Machine {
       take: (bytes) => this.#allocate(bytes),
       give: (address) => this.#pieces.give(address),
       instance: (module) => this.#instance(module),
-      dot: this.#target.dot,
+      dot: () => this.#ownDot(),
     })
     this.#sync = this.#allocate(4 * SYNC_WORDS)
   }
@@ -171,7 +175,9 @@ export class Machine {
   ): Promise<LoadedProgram<Planned>> {
     const loaded = { program, graph, constants: new Set<LaidConstant>() }
     try {
+      const start = performance.now()
       await this.#loadConstants(loaded, signal)
+      endSpan('lay out the weights', start)
       await this.#emit(program, graph, functions)
       return loaded
     } catch (error) {
@@ -227,15 +233,20 @@ export class Machine {
     }
   }
 
-  /** How codes are multiplied in a step, whose constants are loaded. */
-  #dotIn({ call: { product } }: EmittedStep, graph: WithConstants): Dot {
-    return product?.codes === undefined ? this.#target.dot : this.#constants.dotOf(graph, product)
+  #ownDot(): Dot {
+    this.#dot ??= dotOf()
+    return this.#dot
+  }
+
+  /** How codes are multiplied in a step, whose constants are loaded. Undefined without codes. */
+  #dotIn({ call: { product } }: EmittedStep, graph: WithConstants): Dot | undefined {
+    return product?.codes && this.#constants.dotOf(graph, product)
   }
 
   /** Equal for steps that share a function on this machine. */
   #keyOf(step: EmittedStep, graph: WithConstants): string {
     const dot = this.#dotIn(step, graph)
-    return dot === this.#target.dot ? step.key : `${dot} ${step.key}`
+    return dot === undefined || dot === this.#ownDot() ? step.key : `${dot} ${step.key}`
   }
 
   async #emit(
@@ -249,24 +260,28 @@ export class Machine {
       if (!this.#numbers.has(key)) missing.set(key, step)
     }
     if (missing.size === 0) return
+    let start = performance.now()
     const bodies = [...missing].map(
       ([key, step]) =>
         [
           key,
           functions.get(key) ??
-            emitKernel(step.call.kernel, { ...this.#target, dot: this.#dotIn(step, graph) }),
+            emitKernel(step.call.kernel, { fuse: this.#fuse, dot: this.#dotIn(step, graph) ?? 'pairs' }),
         ] as const,
     )
     const bytes = moduleBytes(
       bodies.map(([, body]) => body),
       { parameters: PARAMETERS, sharedPages: this.#sharedPages },
     )
+    endSpan('emit the functions', start)
+    start = performance.now()
     const code = await WebAssembly.compile(bytes)
     for (const [key, body] of bodies) this.#emitted.set(key, body)
     this.#codeBytes += bytes.byteLength
     for (const key of missing.keys()) this.#numbers.set(key, this.#numbers.size)
     if (this.#pool === undefined) addFunctions({ functions: this.#functions, memory: this.#memory }, code)
     else this.#pool.add(code)
+    endSpan('compile the functions', start)
   }
 
   /**

@@ -1,7 +1,7 @@
 // One stage of a graph whose sizes are known: a program, and the foreign parts that read its outputs.
 import type { ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
-import type { Graph, Node, Type } from '../../onnx/ir/graph.ts'
+import { type Graph, type Node, readsOf, type Type } from '../../onnx/ir/graph.ts'
 import { unclaimed } from '../../onnx/ir/operator.ts'
 import { boundProgram } from '../bind.ts'
 import { refusalOf } from '../lower/lower.ts'
@@ -52,7 +52,7 @@ export interface PlannedStage {
  */
 export function planStage(graph: Graph, { weights, budget, fallback }: StageOptions): PlannedStage {
   const types = inferTypes(graph)
-  const reasons = refusedNodes(graph, types)
+  const reasons = refusedWithSizes(graph, types)
   for (;;) {
     const { compiled, foreign, deciding, rest } = splitGraph(
       graph,
@@ -112,16 +112,38 @@ export function places(
 export function refusedNodes(
   graph: Graph,
   types: ReadonlyMap<string, Type>,
-  sizes = namesOfSizes(graph),
+  sizes: ReadonlySet<string>,
 ): Map<Node, string> {
   const found = new Map<Node, string>()
   for (const node of graph.nodes) {
-    const isSize = node.outputs.every((name) => name === '' || sizes.has(name))
-    const why = isSize ? undefined : refusalOf(node, types)
+    const why = isSize(node, sizes) ? undefined : refusalOf(node, types)
     if (why !== undefined) found.set(node, why)
   }
   return found
 }
+
+/**
+ * Nodes of a bound graph that cannot be compiled, with the reasons. Passes have already computed what sizes
+ * decide, except for nodes that depend on such a node.
+ */
+function refusedWithSizes(graph: Graph, types: ReadonlyMap<string, Type>): Map<Node, string> {
+  const found = new Map<Node, string>()
+  /** Values that depend on a node that is not compiled. */
+  const later = new Set<string>()
+  let sizes: ReadonlySet<string> | undefined
+  for (const node of graph.nodes) {
+    const why = refusalOf(node, types)
+    const isLater = later.size > 0 && readsOf(node).some((name) => later.has(name))
+    if (isLater || why !== undefined) for (const name of node.outputs) later.add(name)
+    if (why === undefined) continue
+    if (isLater) sizes ??= namesOfSizes(graph)
+    if (!isLater || !isSize(node, sizes!)) found.set(node, why)
+  }
+  return found
+}
+
+const isSize = ({ outputs }: Node, sizes: ReadonlySet<string>): boolean =>
+  outputs.every((name) => name === '' || sizes.has(name))
 
 export const reasonsOf = (
   parts: readonly Part[],

@@ -5,6 +5,7 @@ import { quickTurn } from '../../../core/base/budget.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import { LruCache } from '../../../core/base/lru-cache.ts'
 import { SerialQueue } from '../../../core/base/time/serial-queue.ts'
+import { endSpan } from '../../../core/base/time/spans.ts'
 import { type NetworkLimits, ProgramBudget } from '../../onnx/graph-budget.ts'
 import { inferTypes } from '../../onnx/infer.ts'
 import { type Graph, hasGraph, type Input, type Type } from '../../onnx/ir/graph.ts'
@@ -124,7 +125,9 @@ export class StagedGraph implements RunnableGraph {
     const own =
       fallback !== undefined && options.weights === 'f32' ? fallback.withFloatProducts(graph) : graph
     const budget = new ProgramBudget(options.limits, signal)
+    const start = performance.now()
     const passed = runPasses(own, COMPILER_PASSES, { budget }).graph
+    endSpan('simplify the graph', start)
     const facts = {
       inputs: passed.inputs,
       outputTypes: passed.outputs.map((name) => ({ name })),
@@ -296,7 +299,9 @@ export class StagedGraph implements RunnableGraph {
     const known = stages.get(key)
     if (known !== undefined) return known
     const path = planning.path + key
+    const start = performance.now()
     const cached = await this.#plans?.read(path, fromCache)
+    if (cached !== undefined) endSpan('read the plan', start)
     const stage =
       cached === undefined
         ? await this.#planned(planning, decided, path, signal)
@@ -319,9 +324,11 @@ export class StagedGraph implements RunnableGraph {
     const budget = new ProgramBudget(this.#limits, signal)
     const whole = expandedGraph(await graph(), values)
     const shapes = shapesOf(expandedValues(values))
+    const start = performance.now()
     const bound = boundGraph(whole, shapes, COMPILER_PASSES, budget, decided)
     const fallback = this.#sessions && 'ort'
     const planned = planStage(bound, { weights: this.machine.weights, budget, fallback })
+    endSpan('plan the program', start)
     const stage = await this.#loaded(planned, path, signal)
     if (this.#plans === undefined) return stage
     const machine = await this.machine.open()

@@ -59,8 +59,7 @@ function signedLeb(value: bigint): number[] {
  * The body of one function. Its parameters are i32. Methods return the body, so that calls can be chained.
  */
 export class FunctionBody {
-  #bytes = new Uint8Array(FIRST_BYTES)
-  #length = 0
+  readonly #bytes: number[] = []
   readonly #locals: ValueType[] = []
   readonly #parameters: number
 
@@ -78,15 +77,15 @@ export class FunctionBody {
   }
 
   get({ index }: Local): this {
-    return this.#byte(0x20).#leb(index)
+    return this.#indexed(0x20, index)
   }
 
   set({ index }: Local): this {
-    return this.#byte(0x21).#leb(index)
+    return this.#indexed(0x21, index)
   }
 
   tee({ index }: Local): this {
-    return this.#byte(0x22).#leb(index)
+    return this.#indexed(0x22, index)
   }
 
   /** Adds a constant to the local. */
@@ -95,30 +94,32 @@ export class FunctionBody {
   }
 
   number(value: number): this {
-    this.#byte(0x41)
-    for (let rest = value | 0; ; rest >>= 7) {
-      const isLast = rest >= -64 && rest < 64
-      this.#byte(isLast ? rest & 0x7f : (rest & 0x7f) | 0x80)
-      if (isLast) return this
-    }
+    this.#bytes.push(0x41)
+    let rest = value | 0
+    for (; rest < -64 || rest >= 64; rest >>= 7) this.#bytes.push((rest & 0x7f) | 0x80)
+    this.#bytes.push(rest & 0x7f)
+    return this
   }
 
   /** An i64 with these bits. */
   long(value: bigint): this {
-    return this.#byte(0x42).#push(signedLeb(BigInt.asIntN(64, value)))
+    this.#bytes.push(0x42)
+    return this.#push(signedLeb(BigInt.asIntN(64, value)))
   }
 
   /** An f64. */
   double(value: number): this {
-    return this.#byte(0x44).#push(new Uint8Array(Float64Array.of(value).buffer))
+    this.#bytes.push(0x44)
+    return this.#push(new Uint8Array(Float64Array.of(value).buffer))
   }
 
   plain(name: PlainName): this {
-    return this.#byte(plainOpcode(name))
+    this.#bytes.push(plainOpcode(name))
+    return this
   }
 
   vector(name: VectorName): this {
-    return this.#byte(VECTOR_PREFIX).#leb(vectorOpcode(name))
+    return this.#indexed(VECTOR_PREFIX, vectorOpcode(name))
   }
 
   /** The same f32 in all four lanes. */
@@ -144,32 +145,38 @@ export class FunctionBody {
   /** A load, splat or store at the address on the stack plus `offset` bytes. */
   memory(name: MemoryName, offset = 0): this {
     const alignment = ALIGNMENTS[name] ?? ALIGNED_TO_4
-    return this.#byte(VECTOR_PREFIX).#leb(memoryOpcode(name)).#byte(alignment).#leb(offset)
+    return this.#indexed(VECTOR_PREFIX, memoryOpcode(name)).#indexed(alignment, offset)
   }
 
   load32(offset = 0): this {
-    return this.#byte(0x28).#byte(ALIGNED_TO_4).#leb(offset)
+    this.#bytes.push(0x28)
+    return this.#indexed(ALIGNED_TO_4, offset)
   }
 
   store32(offset = 0): this {
-    return this.#byte(0x36).#byte(ALIGNED_TO_4).#leb(offset)
+    this.#bytes.push(0x36)
+    return this.#indexed(ALIGNED_TO_4, offset)
   }
 
   /** A byte as an i32, from 0 to 255. */
   load8(offset = 0): this {
-    return this.#byte(0x2d).#byte(0).#leb(offset)
+    this.#bytes.push(0x2d)
+    return this.#indexed(0, offset)
   }
 
   store8(offset = 0): this {
-    return this.#byte(0x3a).#byte(0).#leb(offset)
+    this.#bytes.push(0x3a)
+    return this.#indexed(0, offset)
   }
 
   load64(offset = 0): this {
-    return this.#byte(0x29).#byte(ALIGNED_TO_8).#leb(offset)
+    this.#bytes.push(0x29)
+    return this.#indexed(ALIGNED_TO_8, offset)
   }
 
   store64(offset = 0): this {
-    return this.#byte(0x37).#byte(ALIGNED_TO_8).#leb(offset)
+    this.#bytes.push(0x37)
+    return this.#indexed(ALIGNED_TO_8, offset)
   }
 
   /** Replaces one lane of the vector on the stack. */
@@ -187,31 +194,34 @@ export class FunctionBody {
   }
 
   extractLane(lane: number): this {
-    return this.#byte(VECTOR_PREFIX).#byte(EXTRACT_LANE).#byte(lane)
+    this.#bytes.push(VECTOR_PREFIX, EXTRACT_LANE, lane)
+    return this
   }
 
   /** Writes an i32 into one lane of the vector below it on the stack. */
   integerLane(lane: number): this {
-    return this.#byte(VECTOR_PREFIX).#byte(REPLACE_INTEGER_LANE).#byte(lane)
+    this.#bytes.push(VECTOR_PREFIX, REPLACE_INTEGER_LANE, lane)
+    return this
   }
 
   /** Writes an f32 into one lane of the vector below it on the stack. */
   floatLane(lane: number): this {
-    return this.#byte(VECTOR_PREFIX).#byte(REPLACE_FLOAT_LANE).#byte(lane)
+    this.#bytes.push(VECTOR_PREFIX, REPLACE_FLOAT_LANE, lane)
+    return this
   }
 
   /** Picks lanes of the two vectors on the stack: 0 to 3 are from the first, 4 to 7 from the second. */
   shuffle(lanes: readonly number[]): this {
-    return this.#byte(VECTOR_PREFIX)
-      .#byte(SHUFFLE)
-      .#push(lanes.flatMap((lane) => [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3]))
+    this.#bytes.push(VECTOR_PREFIX, SHUFFLE)
+    return this.#push(lanes.flatMap((lane) => [4 * lane, 4 * lane + 1, 4 * lane + 2, 4 * lane + 3]))
   }
 
   /** Repeats `inner` while its last value, an i32, is not 0. It runs at least once. */
   loop(inner: () => void): this {
-    this.#byte(0x03).#byte(EMPTY)
+    this.#bytes.push(0x03, EMPTY)
     inner()
-    return this.#byte(0x0d).#byte(0).#byte(0x0b)
+    this.#bytes.push(0x0d, 0, 0x0b)
+    return this
   }
 
   /** Repeats `inner` while the local is below the limit; `inner` must advance it. */
@@ -228,55 +238,54 @@ export class FunctionBody {
 
   /** Takes an i32 from the stack and runs `inner` if it is not 0. */
   when(inner: () => void): this {
-    this.#byte(0x04).#byte(EMPTY)
+    this.#bytes.push(0x04, EMPTY)
     inner()
-    return this.#byte(0x0b)
+    this.#bytes.push(0x0b)
+    return this
   }
 
   /** The function, encoded for the code section. */
   encoded(): Uint8Array<ArrayBuffer> {
-    const locals = this.#locals.flatMap((type) => [1, TYPES[type]])
-    const head = [...leb(this.#locals.length), ...locals]
-    const length = leb(head.length + this.#length + 1)
+    const head = leb(this.#locals.length)
+    for (const type of this.#locals) head.push(1, TYPES[type])
+    const length = leb(head.length + this.#bytes.length + 1)
     return joinBytes([
-      Uint8Array.from([...length, ...head]),
-      this.#bytes.subarray(0, this.#length),
+      new Uint8Array(length),
+      new Uint8Array(head),
+      new Uint8Array(this.#bytes),
       Uint8Array.of(0x0b),
     ])
   }
 
   #constant(bytes: Uint8Array): this {
-    return this.#byte(VECTOR_PREFIX).#byte(VECTOR_CONST).#push(bytes)
+    this.#bytes.push(VECTOR_PREFIX, VECTOR_CONST)
+    return this.#push(bytes)
   }
 
   #lane(code: number, lane: number, offset: number): this {
-    return this.#byte(VECTOR_PREFIX).#byte(code).#byte(ALIGNED_TO_4).#leb(offset).#byte(lane)
+    this.#bytes.push(VECTOR_PREFIX, code)
+    this.#indexed(ALIGNED_TO_4, offset).#bytes.push(lane)
+    return this
   }
 
   #push(bytes: ArrayLike<number>): this {
-    for (let at = 0; at < bytes.length; at++) this.#byte(bytes[at]!)
+    for (let at = 0; at < bytes.length; at++) this.#bytes.push(bytes[at]!)
     return this
   }
 
-  #leb(value: number): this {
+  /** A byte, and a number in LEB128, which has mostly one byte too. */
+  #indexed(byte: number, value: number): this {
     let rest = value >>> 0
-    for (; rest > 0x7f; rest >>>= 7) this.#byte((rest & 0x7f) | 0x80)
-    return this.#byte(rest)
-  }
-
-  #byte(byte: number): this {
-    if (this.#length === this.#bytes.length) {
-      const longer = new Uint8Array(2 * this.#length)
-      longer.set(this.#bytes)
-      this.#bytes = longer
+    if (rest < 0x80) {
+      this.#bytes.push(byte, rest)
+      return this
     }
-    this.#bytes[this.#length++] = byte
+    this.#bytes.push(byte)
+    for (; rest > 0x7f; rest >>>= 7) this.#bytes.push((rest & 0x7f) | 0x80)
+    this.#bytes.push(rest)
     return this
   }
 }
-
-/** Most functions are longer. */
-const FIRST_BYTES = 512
 
 const HEADER = [0, 0x61, 0x73, 0x6d, 1, 0, 0, 0]
 

@@ -154,7 +154,11 @@ export const VALUE_DTYPES: readonly DType[] = [...MOVED_DTYPES, 'sequence', 'non
 export const isFloat = (dtype: DType): boolean => FLOATS.includes(dtype) || isMiniFloat(dtype)
 export const isBig = (dtype: DType): boolean => dtype === 'i64' || dtype === 'u64'
 
-export const countOf = (dims: readonly number[]): number => dims.reduce((product, size) => product * size, 1)
+export function countOf(dims: readonly number[]): number {
+  let count = 1
+  for (let axis = 0; axis < dims.length; axis++) count *= dims[axis]!
+  return count
+}
 
 /** Maximum elements of a tensor created in memory: masks and tables, not weights. */
 export const MAX_ELEMENTS = 2 ** 24

@@ -11,7 +11,7 @@ import {
   unclaimed,
   unfit,
 } from '../ir/operator.ts'
-import { ALL_DTYPES, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
+import { ALL_DTYPES, isFloat, numbersOf, reader, type Tensor, tensorOf, writer, zeros } from '../ir/tensor.ts'
 import { stringTensor } from '../ir/values.ts'
 
 /** The single attribute of a Constant node. */
@@ -85,6 +85,9 @@ const constantOfShape: Operator = {
   },
 }
 
+const countBetween = (from: number, to: number, by: number): number =>
+  Math.max(0, Math.ceil((to - from) / by))
+
 const RANGED = ['f32', 'f64', 'f16', 'bf16', 'i16', 'i32', 'i64'] as const
 
 const range: Operator = {
@@ -92,8 +95,14 @@ const range: Operator = {
   domain: '',
   versions: [11, LATEST_OPSET],
   schema: { inputs: [3, 3], outputs: [1, 1], attributes: {}, dtypes: [RANGED] },
-  infer({ inputs: [start, limit, delta] }) {
+  infer({ inputs: [start, limit, delta], constant }) {
     if (start === undefined) return [undefined]
+    if (isFloat(start.dtype)) {
+      const [from, to, by] = [0, 1, 2].map((index) => constant(index)?.data[0])
+      const isKnown = typeof from === 'number' && typeof to === 'number' && typeof by === 'number'
+      const count = isKnown ? countBetween(from, to, by) : Number.NaN
+      return [{ dtype: start.dtype, ...(Number.isSafeInteger(count) && { dims: [count] }) }]
+    }
     const from = start.elements?.[0]
     const to = limit?.elements?.[0]
     const by = delta?.elements?.[0]
@@ -115,7 +124,7 @@ const range: Operator = {
     const to = reader(limit)(0)
     const by = reader(delta)(0)
     if (by === 0) throw unfit(context.node, 'its step is 0')
-    const count = Math.max(0, Math.ceil((to - from) / by))
+    const count = countBetween(from, to, by)
     const made = zeros(start.dtype, [count])
     const write = writer(made)
     for (let at = 0; at < count; at++) write(at, from + at * by)

@@ -8,6 +8,7 @@ import { modelBytes } from '../testing/write-model.ts'
 import { foldConstants } from './fold.ts'
 import { runPasses } from './pass.ts'
 
+const F32 = 1
 const I64 = 7
 const list = (name: string, values: readonly bigint[]) => ({
   name,
@@ -31,6 +32,31 @@ test('an index outside its table stays in the graph, and values that can be comp
   const folded = foldConstants.run(graph)
   expect(folded.nodes.map(({ outputs }) => outputs[0])).toEqual(['wrong', 'y'])
   expect(folded.constants.get('known')).toMatchObject({ dims: [1] })
+})
+
+test('a range of floats becomes a constant, unless its step is 0', async () => {
+  const scalar = (name: string, value: number) => ({
+    name,
+    type: F32,
+    dims: [],
+    raw: new Uint8Array(Float32Array.of(value).buffer),
+  })
+  const bytes = modelBytes({
+    nodes: [
+      { op: 'Range', inputs: ['zero', 'two', 'half'], outputs: ['up'] },
+      { op: 'Range', inputs: ['two', 'zero', 'half'], outputs: ['none'] },
+      { op: 'Range', inputs: ['zero', 'two', 'zero'], outputs: ['endless'] },
+      { op: 'Concat', inputs: ['up', 'none', 'endless'], outputs: ['y'], attributes: { axis: 0 } },
+    ],
+    constants: [scalar('zero', 0), scalar('half', 0.75), scalar('two', 2)],
+    inputs: ['x'],
+    outputs: ['y'],
+  })
+  const { graph } = await readModel(bufferSource('model.onnx', bytes))
+  const { nodes, constants } = foldConstants.run(graph)
+  expect(nodes.map(({ outputs }) => outputs[0])).toEqual(['endless', 'y'])
+  expect(constants.get('up')).toMatchObject({ dims: [3], data: Float32Array.of(0, 0.75, 1.5) })
+  expect(constants.get('none')).toMatchObject({ dims: [0] })
 })
 
 test('sizes that depend on other sizes, layer after layer, are known after one pass', async () => {

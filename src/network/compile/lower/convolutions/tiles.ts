@@ -7,11 +7,11 @@
 // (run/layout-code.ts). The patches of all tiles become 16 matrices, [tiles, channels], and the filters 16
 // matrices, [channels, count], so that the sums over channels are 16 products.
 import type { Node } from '../../../onnx/ir/graph.ts'
-import { dimsOf, isConstant, type Ref, refTo, type Value } from '../../loops/loops.ts'
+import { dimsOf, isConstant, type Ref, refTo, spreadRef, type Value } from '../../loops/loops.ts'
 import { add, arg, sub, type Tree } from '../../loops/tree.ts'
 import { reshaped, sliced, transposed, type View, whole } from '../../loops/view.ts'
 import { placed } from '../lowering/layouts.ts'
-import { map } from '../lowering/loops.ts'
+import { mapAlike } from '../lowering/loops.ts'
 import type { Lowering } from '../lowering/lowering.ts'
 import { bordered, type Convolution, channelsSecond } from './convolution.ts'
 
@@ -19,22 +19,23 @@ import { bordered, type Convolution, channelsSecond } from './convolution.ts'
 const SIZE = 2
 const PATCH = 4
 
-/** Which of the numbers along an axis a row of B^T or A^T adds, and which it subtracts. */
+/** Which of the numbers along an axis a row of B^T or A^T reads, and their sum, without and with a bias. */
 interface Row {
-  readonly plus: readonly number[]
-  readonly minus: readonly number[]
+  readonly all: readonly number[]
+  readonly tree: Tree
+  readonly biased: Tree
 }
 
-const INPUT_ROWS: readonly Row[] = [
-  { plus: [0], minus: [2] },
-  { plus: [1, 2], minus: [] },
-  { plus: [2], minus: [1] },
-  { plus: [1], minus: [3] },
-]
-const OUTPUT_ROWS: readonly Row[] = [
-  { plus: [0, 1, 2], minus: [] },
-  { plus: [1], minus: [2, 3] },
-]
+/** The numbers that a row adds, and those that it subtracts. */
+function rowOf(plus: readonly number[], minus: readonly number[]): Row {
+  const all = [...plus, ...minus]
+  let tree: Tree = arg(0)
+  for (let at = 1; at < all.length; at++) tree = (at < plus.length ? add : sub)(tree, arg(at))
+  return { all, tree, biased: add(tree, arg(all.length)) }
+}
+
+const INPUT_ROWS: readonly Row[] = [rowOf([0], [2]), rowOf([1, 2], []), rowOf([2], [1]), rowOf([1], [3])]
+const OUTPUT_ROWS: readonly Row[] = [rowOf([0, 1, 2], []), rowOf([1], [2, 3])]
 
 /**
  * With fewer channels or filters, transforming tiles costs more than the multiplications that it saves. With
@@ -124,27 +125,18 @@ function combined(
   rows: readonly Row[],
   bias?: Ref,
 ): readonly (readonly Ref[])[] {
-  const half = rows.map((row) =>
-    from[0]!.map((_, at) =>
-      summed(
-        lowering,
-        node,
-        from.map((line) => line[at]!),
-        row,
-      ),
-    ),
+  const spread = bias && spreadRef(bias, dimsOf(from[0]![0]!))
+  const half = rows.map(({ all, tree }) =>
+    from[0]!.map((_, at) => {
+      const args = all.map((line) => from[line]![at]!)
+      return mapAlike(lowering, node, args, tree)
+    }),
   )
-  return half.map((line) => rows.map((row) => summed(lowering, node, line, row, bias)))
-}
-
-function summed(lowering: Lowering, node: Node, refs: readonly Ref[], { plus, minus }: Row, bias?: Ref): Ref {
-  const args = [...plus, ...minus].map((at) => refs[at]!)
-  let tree: Tree = arg(0)
-  for (let at = 1; at < args.length; at++) tree = (at < plus.length ? add : sub)(tree, arg(at))
-  return map(
-    lowering,
-    node,
-    bias === undefined ? args : [...args, bias],
-    bias === undefined ? tree : add(tree, arg(args.length)),
+  return half.map((line) =>
+    rows.map(({ all, tree, biased }) => {
+      const args = all.map((at) => line[at]!)
+      if (spread === undefined) return mapAlike(lowering, node, args, tree)
+      return mapAlike(lowering, node, [...args, spread], biased, 'one-to-many')
+    }),
   )
 }

@@ -116,7 +116,10 @@ function windowsOf(
     isByColumn,
     run,
     rows: table(lowering, 'rows', [rows.dims, rows.strides, size], () =>
-      walk(rows.dims, rows.strides).map((each) => size * each),
+      walk(
+        rows.dims,
+        rows.strides.map((step) => size * step),
+      ),
     ),
     gaps: table(lowering, 'gaps', [runs, steps, passed, size], () => {
       const starts = walk(runs, steps)

@@ -36,6 +36,19 @@ export function map(
   return mapped(lowering, node, args, tree, { name, sizes, dims, perm })
 }
 
+/** Like `map`, of references with the same dims, whose order the result keeps: much less is to be decided. */
+export function mapAlike(
+  lowering: Lowering,
+  node: Node,
+  args: readonly Ref[],
+  tree: Tree,
+  mapping: Mapping = 'one-to-one',
+): Ref {
+  const out = lowering.values.make(node.name, tree.kind, dimsOf(args[0]!))
+  lowering.add({ loop: 'map', node: node.name, mapping, out, args, tree, sizes: [] })
+  return refTo(out)
+}
+
 /** Like `map`, of integers from 0 to 255, which are stored as bytes. */
 export function mapToBytes(lowering: Lowering, node: Node, args: readonly Ref[], tree: Tree, name = ''): Ref {
   const dims = commonDims(node, args)
@@ -165,7 +178,8 @@ function asked(lowering: Lowering, name: string, rank: number): readonly number[
  * argument is in the graph's order.
  */
 function ownOrder(args: readonly Ref[], dims: readonly number[]): readonly number[] | undefined {
-  const whole = args.filter((each) => countOf(dimsOf(each)) === countOf(dims))
+  const count = countOf(dims)
+  const whole = args.filter((each) => countOf(dimsOf(each)) === count)
   const [first] = whole
   if (first === undefined || whole.some(isAll) || dimsOf(first).length !== dims.length) return undefined
   const { value, view } = first

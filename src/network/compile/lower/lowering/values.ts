@@ -92,7 +92,7 @@ export class Values {
 
   /** Throws `out-of-memory` if the values would exceed a run's byte limit. */
   make(name: string, kind: Kind, dims: readonly number[], isByte = false): Value {
-    this.#budget.room(`${name} of the shape [${dims.join(', ')}]`, bytesOf({ dims, isByte }))
+    this.#budget.room(() => `${name} of the shape [${dims.join(', ')}]`, bytesOf({ dims, isByte }))
     return { id: this.nextId(), name, kind, dims, ...(isByte && { isByte }) }
   }
 
@@ -104,7 +104,7 @@ export class Values {
     const count = countOf(dims)
     const name = `(constant ${this.made.size})`
     this.#budget.spend(TABLE_UNITS * count)
-    this.#budget.room(`a table of [${dims.join(', ')}]`, 4 * count)
+    this.#budget.room(() => `a table of [${dims.join(', ')}]`, 4 * count)
     const data = typeof entries === 'function' ? arrayOf(kind, count) : entries
     if (typeof entries === 'function')
       for (let place = 0; place < count; place++) data[place] = entries(place)
@@ -136,7 +136,7 @@ export class Values {
     const bytes = (this.#bytesRead.get(source) ?? 0) + byteLength
     this.#bytesRead.set(source, bytes)
     this.#budget.room(
-      `the bytes read from ${source.name} beyond its ${source.size} bytes`,
+      () => `the bytes read from ${source.name} beyond its ${source.size} bytes`,
       bytes - source.size,
     )
   }
