@@ -54,6 +54,44 @@ test('in a worker, on one thread and on two, a network gives the same outputs as
   for (const [at, value] of plain.values.entries()) expect(value).toBeCloseTo(here.values[at]!, 4)
 })
 
+test('two threads compute runs in a row, after a pause and at another length as one does', async ({
+  page,
+  site,
+}) => {
+  const model = await site.add(file())
+  await openLibrary(page, site.isolated)
+  const found = await page.evaluate(async (model) => {
+    const open = (threads: number) => networks.load(model, { threads, worker: true, cache: 'none' })
+    const [alone, together] = [await open(1), await open(2)]
+    const run = async (network: typeof alone, tokens: number) => {
+      const ids = (value: (at: number) => number) => ({
+        dtype: 'i64' as const,
+        dims: [1, tokens],
+        data: BigInt64Array.from({ length: tokens }, (_, at) => BigInt(value(at))),
+      })
+      const inputs = { input_ids: ids((at) => (at * 7) % 60), attention_mask: ids(() => 1) }
+      return (await network.run({ ...inputs, token_type_ids: ids(() => 0) })).last_hidden_state!.data.join()
+    }
+    const differing: string[] = []
+    for (const tokens of [100, 128]) {
+      const wanted = await run(alone, tokens)
+      for (let pause = 0; pause < 3; pause++) {
+        for (let time = 0; time < 20; time++)
+          if ((await run(together, tokens)) !== wanted) differing.push(`${tokens} tokens, ${pause}, ${time}`)
+        // Longer than workers wait for the next run.
+        await new Promise((resolve) => setTimeout(resolve, 200))
+      }
+    }
+    const { threads } = together
+    // A worker waits for the next run when the network is closed.
+    await run(together, 100)
+    await together.dispose()
+    await alone.dispose()
+    return { differing, threads }
+  }, model)
+  expect(found).toEqual({ differing: [], threads: 2 })
+})
+
 test('a page that is not isolated has one thread', async ({ page, site }) => {
   const model = await site.add(file())
   await openLibrary(page, site.plain)

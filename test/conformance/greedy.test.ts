@@ -2,6 +2,9 @@
 // and thread count.
 import { describe, expect, test } from 'vitest'
 import { BUILDS } from './testing/builds.ts'
+import { FAMILY_CASES } from './testing/families/family-cases.ts'
+import { drawFamily, familySafetensors } from './testing/families/family-files.ts'
+import { TOKENS } from './testing/families/family-golden.ts'
 import {
   converse,
   GOLDEN_CASES,
@@ -51,6 +54,22 @@ test.each([
   }
   for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
 })
+
+// Eight threads exceed the cores of most machines and the tiles of most ops here, so tiles are also taken
+// from threads that have not started, and threads find no tile.
+test.each(['qwen3', 'qwen3moe', 'qwen3next'] as const)(
+  '%s: one, four and eight threads agree bit for bit',
+  async (family) => {
+    const one = FAMILY_CASES.find((each) => each.family === family)!
+    const files = familySafetensors(one, drawFamily(one, 1))
+    const tables = []
+    for (const threads of [1, 4, 8]) {
+      const options = { threads, weights: 'w4', contextLength: 128 } as const
+      tables.push(await withBuilt(files, options, (built) => logitsOf(built, TOKENS)))
+    }
+    for (const table of tables) expect(largestDifference(table, tables[0]!)).toBe(0)
+  },
+)
 
 describe.each(TALKING_MODELS)('$name', ({ name, path }) => {
   test.each(BUILDS)('gives the expected replies on $build with $threads threads', async (options) => {

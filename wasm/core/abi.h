@@ -101,7 +101,8 @@ enum op_code {
     OP_MATCH_RMS = 40,
     OP_CUT_LOW = 41,
     OP_WEIGH = 42,
-    OP_COUNT = 43
+    OP_REPACK = 43,
+    OP_COUNT = 44
 };
 
 enum encoding {
@@ -288,15 +289,16 @@ enum scoring { SCORE_SOFTMAX = 0, SCORE_SIGMOID = 1, SCORE_MIXER = 2 };
  * are scale * p[e], divided by eps + the sum of the chosen p[e] when normalize is 1.
  * groups above 1: only experts of the groups_used best groups are chosen. A group is `experts / groups` consecutive
  * experts. The best have the largest sums of their group_best (1 or 2) largest p[e] + bias[e].
- * route: u32 [experts + 1] the first place of each expert | u32 [tokens * used] the row at each place |
- * u32 [tokens][used] the place of each row's choices | f32 [tokens][used] their weights. Places are ordered by expert,
- * then by row. rows: ROWS_TOKENS. */
+ * route: u32 [experts + 1] the first place of each expert | u32 the number of experts with places | u32 [experts] these
+ * experts, ascending | u32 [tokens * used] the row at each place | u32 [tokens][used] the place of each row's choices |
+ * f32 [tokens][used] their weights. Places are ordered by expert, then by row. rows: ROWS_TOKENS. */
 struct op_route {
     uint32_t code, rows, x, x_stride, experts, used, normalize, route, bias, scoring, groups, groups_used, group_best;
     float scale, eps;
 };
 
-/* y[place] = x[row at that place]; n values of f32. rows: ROWS_ROUTED + used, as in the next two. */
+/* y[place] = x[row at that place]; n values of f32, or words of a8 rows. rows: ROWS_ROUTED + used, as in the next
+ * two. */
 struct op_gather { uint32_t code, rows, x, x_stride, y, y_stride, n, route, experts; };
 
 /* op_linear for the places of each expert, with that expert's weights. w holds one matrix for each expert,
@@ -338,6 +340,14 @@ struct op_combine { uint32_t code, rows, x, x_stride, y, y_stride, n, route, exp
 /* touch 1: faults in the memory of `count` parts of the state. touch 0: writes the checksum of each part into its
  * entry of the list. Layout: check-parts.c. Needs no step. rows: ROWS_TOKENS. */
 struct op_check_parts { uint32_t code, rows, parts, count, touch; };
+
+/* How a file stores rows. Q4_K, Q5_K and Q6_K have blocks of 256 elements, the others of 32. */
+enum stored_type {
+    STORED_Q4_0 = 0, STORED_Q4_1 = 1, STORED_Q5_0 = 2, STORED_Q8_0 = 3, STORED_Q4_K = 4, STORED_Q5_K = 5, STORED_Q6_K = 6
+};
+
+/* Moves 8 * panels stored rows at `from` into panels at `to`. Layouts: repack.c. Needs no step. rows: ROWS_TOKENS. */
+struct op_repack { uint32_t code, rows, from, to, k, panels, stored, encoding, faults; };
 
 /* One sequence's part of a step: rows [row0, row0 + rows), the first at `position`. tables[g]: u32 block addresses. */
 struct sequence { uint32_t row0, rows, position, whole, tables[MAX_STATE_GROUPS]; };

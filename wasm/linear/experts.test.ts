@@ -22,6 +22,22 @@ const USED = 3
 const N = 40
 const K = 64
 
+/** Words of a route to `places` places, and its parts: see op_route in wasm/core/abi.h. */
+const routeWords = (experts: number, places: number) => 2 * (experts + 1) + 3 * places
+function routeIn(machine: Machine, route: number, experts: number, places: number) {
+  const words = machine.u32.subarray(route / 4)
+  const active = experts + 1
+  const rowAt = active + 1 + experts
+  const weights = route / 4 + rowAt + 2 * places
+  return {
+    starts: words.subarray(0, active),
+    active: words.subarray(active + 1, active + 1 + words[active]!),
+    rowAt: words.subarray(rowAt, rowAt + places),
+    places: words.subarray(rowAt + places, rowAt + 2 * places),
+    weights: machine.f32.subarray(weights, weights + places),
+  }
+}
+
 /** A routed product of `m` rows; row r is the same for every m. */
 function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean) {
   const of = (seed: number) => Array.from({ length: m }, (_, row) => randomFrom(seed + row))
@@ -30,8 +46,10 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   const logits = machine.rows(m, EXPERTS, (row) => forLogits[row]!() * 4)
   const x = machine.rows(m, K, (row) => forRows[row]!() * 2 - 1)
   const places = m * USED
-  const gathered = machine.rows(places, K)
-  const a8 = machine.a8Rows(places, K)
+  const rounds = isQuantized(encoding)
+  const a8 = machine.a8Rows(m, K)
+  const from = rounds ? a8 : x
+  const gathered = rounds ? machine.a8Rows(places, K) : machine.rows(places, K)
   const made = machine.rows(places, N)
   const y = machine.rows(m, N)
   const bytes = matrixBytes(encoding, N, K)
@@ -39,7 +57,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
   for (let e = 0; e < EXPERTS; e++) {
     fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes), K)
   }
-  const route = machine.scratch((EXPERTS + 1 + 3 * places) * 4)
+  const route = machine.scratch(routeWords(EXPERTS, places) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   const choice = { experts: EXPERTS, used: USED }
   machine.op('route', {
@@ -51,26 +69,25 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
     route,
   })
   const routed = { rows: ROWS.routed + USED, route, experts: EXPERTS }
+  if (rounds) {
+    const rows = { x: x.at, x_stride: x.stride, n: K, q: a8.at, q_stride: a8.stride }
+    machine.op('quantize', { ...rows, whole: readsWholeRows(encoding) ? 1 : 0 })
+  }
   machine.op('gather', {
     ...routed,
-    x: x.at,
-    x_stride: x.stride,
+    x: from.at,
+    x_stride: from.stride,
     y: gathered.at,
     y_stride: gathered.stride,
-    n: K,
+    n: gathered.stride / 4,
   })
-  const input = isQuantized(encoding) ? a8 : gathered
-  if (isQuantized(encoding)) {
-    const from = { x: gathered.at, x_stride: gathered.stride, n: K, q: a8.at, q_stride: a8.stride }
-    machine.op('quantize', { rows: routed.rows, ...from, whole: readsWholeRows(encoding) ? 1 : 0 })
-  }
   machine.op('linear_experts', {
     ...routed,
     w,
     n: N,
     k: K,
-    x: input.at,
-    x_stride: input.stride,
+    x: gathered.at,
+    x_stride: gathered.stride,
     y: made.at,
     y_stride: made.stride,
     encoding: ENCODINGS[encoding].code,
@@ -102,7 +119,7 @@ function layRoute(machine: Machine, m: number, rule: RouteRule, hasBias: boolean
   const random = randomFrom(`${experts} ${scoring}`)
   const logits = machine.rows(m, experts, () => random() * 6 - 3)
   const bias = machine.rows(1, experts, () => random() - 0.5)
-  const route = machine.scratch((experts + 1 + 3 * m * used) * 4)
+  const route = machine.scratch(routeWords(experts, m * used) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   machine.op('route', {
     x: logits.at,
@@ -124,10 +141,7 @@ function layRoute(machine: Machine, m: number, rule: RouteRule, hasBias: boolean
 
 /** The weight of each expert for a row. 0: the row is not routed to it. */
 function weightsIn(machine: Machine, route: number, m: number, { experts, used }: RouteRule): Float64Array[] {
-  const words = machine.u32.subarray(route / 4)
-  const starts = words.subarray(0, experts + 1)
-  const places = words.subarray(experts + 1 + m * used)
-  const weights = machine.f32.subarray(route / 4 + experts + 1 + 2 * m * used)
+  const { starts, places, weights } = routeIn(machine, route, experts, m * used)
   return Array.from({ length: m }, (_, row) => {
     const made = new Float64Array(experts)
     for (let c = row * used; c < (row + 1) * used; c++)
@@ -188,7 +202,7 @@ test('each row gets the bias of its expert', () => {
   const experts = starts.length - 1
   let y: Rows | undefined
   const { machine, difference } = compare((each) => {
-    const route = each.allocate((experts + 1 + 3 * m * used) * 4)
+    const route = each.allocate(routeWords(experts, m * used) * 4)
     each.u32.set(starts, route / 4)
     const width = roundUp(N, ABI.GROUP)
     const bias = each.allocate(experts * width * 4)
@@ -216,13 +230,11 @@ describe('experts', () => {
     const machine = plainMachine('relaxed')
     const { logits, route } = lay(machine, 'f32', m, normalize)
     machine.run()
-    const words = machine.u32.subarray(route / 4)
-    const starts = words.subarray(0, EXPERTS + 1)
     const count = m * USED
+    const { starts, active, rowAt, places, weights } = routeIn(machine, route, EXPERTS, count)
     expect([starts[0], starts[EXPERTS]]).toEqual([0, count])
-    const rowAt = words.subarray(EXPERTS + 1, EXPERTS + 1 + count)
-    const places = words.subarray(EXPERTS + 1 + count, EXPERTS + 1 + 2 * count)
-    const weights = machine.f32.subarray(route / 4 + EXPERTS + 1 + 2 * count)
+    const isActive = (expert: number) => starts[expert]! < starts[expert + 1]!
+    expect([...active]).toEqual(Array.from({ length: EXPERTS }, (_, expert) => expert).filter(isActive))
     expect(new Set(places).size).toBe(count)
     for (let row = 0; row < m; row++) {
       const right = rightWeights(machine.floats(logits, row), normalize)
@@ -242,10 +254,13 @@ describe('experts', () => {
       const one = lay(alone, encoding, 1, true)
       alone.run()
       for (const build of BUILDS) {
-        const machine = plainMachine(build)
-        const many = lay(machine, encoding, 40, true)
-        machine.run()
-        expect(machine.rowBytes(many.y, 0, 'f32')).toEqual(alone.rowBytes(one.y, 0, 'f32'))
+        // About 17 and 85 rows for each expert: one chunk of rows, and several.
+        for (const rows of [40, 200]) {
+          const machine = plainMachine(build)
+          const many = lay(machine, encoding, rows, true)
+          machine.run()
+          expect(machine.rowBytes(many.y, 0, 'f32')).toEqual(alone.rowBytes(one.y, 0, 'f32'))
+        }
       }
     },
   )

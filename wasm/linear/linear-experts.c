@@ -1,7 +1,11 @@
 /* linear_experts: the places of each expert times that expert's weights. In: rows by place, a route (route.h). Out: f32
  * rows.                                                                                                        exact
- *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes. Its tiles are those of the
- *   encoding's kernel, one expert after the other. The weights of an expert without rows are not read. */
+ *   rows [starts[e], starts[e + 1]) are one linear with the matrix at w + e * expert_bytes. The weights of an expert
+ *   without rows are not read.
+ *
+ *   tile  a part of one expert with rows, one expert after the other. Every expert has the same number of parts, so a
+ *         tile is found without a search. A part is one tile of the encoding's kernel, or more or none if the expert
+ *         has many rows */
 /* forms: quads, pairs, wide, products */
 #include "linear/linear.h"
 #include "linear/route.h"
@@ -27,30 +31,25 @@ static struct expert expert_of(const struct op_linear_experts *op, const uint32_
     };
 }
 
+/* Tiles of each expert. Its rows differ from step to step, so its kernel may have more or fewer. */
+INLINE uint32_t tiles_of_expert(const struct op_linear_experts *op) {
+    return round_up(op->n, STREAMS * PANEL) / (STREAMS * PANEL);
+}
+
 static uint32_t tiles(const struct op *o, const struct step *step) {
-    (void)step;
     const struct op_linear_experts *op = (const struct op_linear_experts *)o;
-    const uint32_t *starts = AT(const uint32_t *, op->route);
-    uint32_t count = 0;
-    for (uint32_t e = 0; e < op->experts; e++) {
-        if (starts[e] == starts[e + 1]) continue;
-        const struct expert expert = expert_of(op, starts, e);
-        count += kernels[op->encoding]->tiles((const struct op *)&expert.op, &expert.step);
-    }
-    return count;
+    return route_parts(op->route, op->experts, row_count(o, step)).active[0] * tiles_of_expert(op);
 }
 
 static void tile(const struct op *o, const struct step *step, uint32_t t) {
-    (void)step;
     const struct op_linear_experts *op = (const struct op_linear_experts *)o;
     const struct kernel *kernel = kernels[op->encoding];
-    const uint32_t *starts = AT(const uint32_t *, op->route);
-    for (uint32_t e = 0; e < op->experts; e++) {
-        if (starts[e] == starts[e + 1]) continue;
-        const struct expert expert = expert_of(op, starts, e);
-        const uint32_t count = kernel->tiles((const struct op *)&expert.op, &expert.step);
-        if (t < count) return kernel->tile((const struct op *)&expert.op, &expert.step, t);
-        t -= count;
+    const struct route_parts route = route_parts(op->route, op->experts, row_count(o, step));
+    const uint32_t each = tiles_of_expert(op), part = t % each;
+    const struct expert expert = expert_of(op, route.starts, route.active[1 + t / each]);
+    const uint32_t count = kernel->tiles((const struct op *)&expert.op, &expert.step);
+    for (uint32_t i = count * part / each; i < count * (part + 1) / each; i++) {
+        kernel->tile((const struct op *)&expert.op, &expert.step, i);
     }
 }
 

@@ -22,26 +22,27 @@ enum {
     GROUP_PANELS = GROUP / PANEL
 };
 
-/* How the work of an op is divided into tiles. */
-struct pair_tiling { uint32_t groups, half, pairs, chunks; };
+/* How the work of an op is divided into tiles: `strips` of pairs, as equal as possible, by `chunks` of rows. */
+struct pair_tiling { uint32_t groups, half, strips, chunks; };
 
 INLINE struct pair_tiling pair_tiling_of(const struct op *o, const struct step *step) {
     const uint32_t groups = round_up(((const struct op_linear_swiglu *)o)->n, GROUP) / GROUP, half = (groups + 1) / 2;
     const uint32_t rows = row_count(o, step), fitting = TOKEN_CHUNK / min_u32(max_u32(rows, 1), TOKEN_CHUNK);
     const uint32_t pairs = min_u32((half + LEAST_TILES - 1) / LEAST_TILES, fitting);
-    return (struct pair_tiling){groups, half, pairs, (rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK};
+    return (struct pair_tiling){groups, half, (half + pairs - 1) / pairs, (rows + TOKEN_CHUNK - 1) / TOKEN_CHUNK};
 }
 
 static uint32_t tiles(const struct op *op, const struct step *step) {
     const struct pair_tiling tiling = pair_tiling_of(op, step);
-    return tiling.chunks * ((tiling.half + tiling.pairs - 1) / tiling.pairs);
+    return tiling.chunks * tiling.strips;
 }
 
 INLINE void tile(const struct op *o, const struct step *step, uint32_t t, linear_product *product) {
     const struct op_linear_swiglu *op = (const struct op_linear_swiglu *)o;
     const struct pair_tiling tiling = pair_tiling_of(o, step);
     const uint32_t m0 = t % tiling.chunks * TOKEN_CHUNK, rows = min_u32(TOKEN_CHUNK, row_count(o, step) - m0);
-    const uint32_t first = t / tiling.chunks * tiling.pairs, last = min_u32(first + tiling.pairs, tiling.half);
+    const uint32_t strip = t / tiling.chunks;
+    const uint32_t first = tiling.half * strip / tiling.strips, last = tiling.half * (strip + 1) / tiling.strips;
 
     /* Up to 18 KB, of a thread's stack of 64. */
     float made[TOKEN_CHUNK][STREAMS * GROUP] __attribute__((aligned(16)));

@@ -1,15 +1,16 @@
 /* route, gather, bias_experts, combine: rows to their experts and back. In: router logits, rows. Out: a route,
  * rows by place, sums. The parts of a route: route.h.                                                          exact
  *   route    softmax: p[e] = e^(x[e] - max x) / sum, e ascending. Chooses the `used` largest, on ties the first, and
- *            sums them in the order in which they are chosen. Scalar code that serves as its own definition: a row
- *            has about a hundred numbers. Second round, one tile: a counting sort of all rows by expert
+ *            sums them in the order in which they are chosen. Code that serves as its own definition: a row has about
+ *            a hundred numbers. Second round, one tile: a counting sort of all rows by expert
  *            mixer (SparseMixer, Liu et al., 2023): the largest remaining x[e] has the weight
  *            1 / sum e^(x[i] - x[e]) over all remaining i with x[e] - x[i] <= 2 eps max(|x[i]|, x[e])
  *   bias_experts  y[place] = y[place] + bias[e]
  *   combine  y[m] = ((w0 * x[place 0]) + w1 * x[place 1]) + ...        choices by descending weight
  *
- *   tile     one row */
+ *   tile     one row; of combine, COLUMN_CHUNK columns of it */
 #include "linear/route.h"
+#include "rows/quantize.h"
 
 static uint32_t tiles(const struct op *o, const struct step *step) { return row_count(o, step); }
 
@@ -63,14 +64,20 @@ static float mixed(const struct op_route *op, const struct experts *all, uint32_
 
 static void score(const struct op_route *op, const float *x, struct experts *all) {
     const float *bias = AT(const float *, op->bias);
+    const struct exp_constants constants = exp_constants();
+    const int is_sigmoid = op->scoring == SCORE_SIGMOID;
     float most = x[0], sum = 0;
     for (uint32_t e = 1; e < op->experts; e++) most = x[e] > most ? x[e] : most;
     for (uint32_t e = 0; e < op->experts; e++) {
         all->taken[e] = 0;
         all->keys[e] = x[e];
-        all->scores[e] = op->scoring == SCORE_SIGMOID ? 1.0f / (1.0f + exp__ref(-x[e])) : exp__ref(x[e] - most);
-        sum += all->scores[e];
     }
+    /* Rows are padded to whole groups, so the last vector may hold numbers that are not read. */
+    for (uint32_t e = 0; e < op->experts; e += 4) {
+        const v128_t in = load(x + e), odds = exp4(is_sigmoid ? wasm_f32x4_neg(in) : sub(in, splat(most)), &constants);
+        store(all->scores + e, is_sigmoid ? wasm_f32x4_div(splat(1), add(splat(1), odds)) : odds);
+    }
+    for (uint32_t e = 0; e < op->experts; e++) sum += all->scores[e];
     for (uint32_t e = 0; e < op->experts; e++) {
         if (op->scoring == SCORE_SOFTMAX) all->scores[e] = all->scores[e] / sum;
         /* Logits have the same order as their scores, and fewer of them are equal. */
@@ -113,11 +120,14 @@ static void tile_sort(const struct op *o, const struct step *step, uint32_t t) {
     const struct route_parts route = route_parts(op->route, op->experts, count);
     for (uint32_t e = 0; e <= op->experts; e++) route.starts[e] = 0;
     for (uint32_t i = 0; i < count; i++) route.starts[route.places[i]]++;
+    uint32_t active = 0;
     for (uint32_t e = 0, place = 0; e <= op->experts; e++) {
         const uint32_t rows = route.starts[e];
+        if (rows > 0) route.active[++active] = e;
         route.starts[e] = place;
         place += rows;
     }
+    route.active[0] = active;
     /* Each start advances as rows are placed, and ends at the next expert's start. */
     for (uint32_t i = 0; i < count; i++) {
         const uint32_t place = route.starts[route.places[i]]++;
@@ -133,7 +143,7 @@ static void tile_gather(const struct op *o, const struct step *step, uint32_t pl
     const uint32_t row = route_parts(op->route, op->experts, row_count(o, step)).row_at[place];
     const float *x = AT(const float *, op->x + row * op->x_stride);
     float *y = AT(float *, op->y + place * op->y_stride);
-    for (uint32_t i = 0; i < round_up(op->n, GROUP); i += 4) store(y + i, load(x + i));
+    for (uint32_t i = 0, n = round_up(op->n, 4); i < n; i += 4) store(y + i, load(x + i));
 }
 
 /* definition: OP_BIAS_EXPERTS */
@@ -171,17 +181,28 @@ void combine__ref(const struct op_combine *op, const struct step *step, uint32_t
     }
 }
 
-static void tile_combine(const struct op *o, const struct step *step, uint32_t m) {
+static uint32_t tiles_combine(const struct op *o, const struct step *step) {
+    return row_count(o, step) * column_chunks(((const struct op_combine *)o)->n);
+}
+
+static void tile_combine(const struct op *o, const struct step *step, uint32_t t) {
     const struct op_combine *op = (const struct op_combine *)o;
     const struct route_parts route = route_parts(op->route, op->experts, step->tokens * op->used);
+    const uint32_t chunks = column_chunks(op->n), m = t / chunks, from = t % chunks * COLUMN_CHUNK;
+    const uint32_t end = min_u32(from + COLUMN_CHUNK, op->n), used = op->used, x_stride = op->x_stride;
+    const uint32_t *places = route.places + m * used;
+    const float *weights = route.weights + m * used;
     float *y = AT(float *, op->y + m * op->y_stride);
-    for (uint32_t c = 0; c < op->used; c++) {
-        const float *x = AT(const float *, op->x + route.places[m * op->used + c] * op->x_stride);
-        const v128_t weight = splat(route.weights[m * op->used + c]);
-        for (uint32_t i = 0; i < round_up(op->n, GROUP); i += 4) {
-            const v128_t product = mul(load(x + i), weight);
-            store(y + i, c == 0 ? product : add(load(y + i), product));
+    for (uint32_t i = from; i < end; i += GROUP) {
+        v128_t sum[8];
+        const float *x = AT(const float *, op->x + places[0] * x_stride) + i;
+        UNROLLED for (int j = 0; j < 8; j++) sum[j] = mul(load(x + 4 * j), load_splat(weights));
+        for (uint32_t c = 1; c < used; c++) {
+            const v128_t weight = load_splat(weights + c);
+            x = AT(const float *, op->x + places[c] * x_stride) + i;
+            UNROLLED for (int j = 0; j < 8; j++) sum[j] = add(sum[j], mul(load(x + 4 * j), weight));
         }
+        store_group(y + i, sum);
     }
 }
 
@@ -191,5 +212,6 @@ const struct kernel route_rows = {tiles, tile_route}, route_sort = {one, tile_so
 /* kernel: OP_GATHER gather_rows plain */
 /* kernel: OP_BIAS_EXPERTS bias_experts plain */
 /* kernel: OP_COMBINE combine_rows plain */
-const struct kernel gather_rows = {tiles, tile_gather}, combine_rows = {tiles, tile_combine};
+const struct kernel gather_rows = {tiles, tile_gather};
+const struct kernel combine_rows = {tiles_combine, tile_combine};
 const struct kernel bias_experts = {tiles, tile_bias};

@@ -40,6 +40,7 @@ void step_size(float *, float *, const float *, uint32_t);
 void power_of_two(float *, float *, const float *, uint32_t);
 void make_claimer(struct claimer *, uint32_t, uint32_t);
 uint32_t claim(struct sync *, struct claimer *, uint32_t);
+uint32_t adler(uint32_t, const uint8_t *, uint32_t);
 uint32_t logits_top(const float *, uint32_t, uint32_t, float, float *, uint32_t *, uint32_t);
 uint32_t logits_top_reference(const float *, uint32_t, uint32_t, float, float *, uint32_t *);
 #define OF_ROWS(name)                                                       \
@@ -71,6 +72,7 @@ static double call(const char *name, const double *arguments) {
     if (IS("poison")) return poison(TO(struct sync, 0)), 0;
     if (IS("make_claimer")) return make_claimer(TO(struct claimer, 0), WORD(1), WORD(2)), 0;
     if (IS("claim")) return claim(TO(struct sync, 0), TO(struct claimer, 1), WORD(2));
+    if (IS("adler")) return adler(WORD(0), TO(const uint8_t, 1), WORD(2));
 #define OF_NUMBERS(function) \
     if (IS(#function)) return function(TO(float, 0), TO(float, 1), TO(const float, 2), WORD(3)), 0;
     OF_NUMBERS(exponential) OF_NUMBERS(step_size) OF_NUMBERS(power_of_two)

@@ -2,7 +2,7 @@
  *
  *   q = q / sqrt(|q|^2 + TINY) / sqrt(key_dim)       k = k / sqrt(|k|^2 + TINY)     rows of a key head
  *   f = 2^(softplus(dt + dt_bias) decay[head])       exp2.h, softplus.h; decay = A log2(e), at most 0
- *   d[v]    = beta (v[v] - sum_i k[i] f S[i][v])     beta = scale * sigmoid(beta)
+ *   d[v]    = beta (v[v] - sum_i (f k[i]) S[i][v])   beta = scale * sigmoid(beta)
  *   S[i][v] = f S[i][v] + k[i] d[v]
  *   o[v]    = sum_i q[i] S[i][v]
  *   y       = o / sqrt(mean(o^2) + eps) * weight * act(z)       act: silu or sigmoid; the norm is over one head
@@ -56,7 +56,7 @@ void delta__ref(const struct op_delta *op, const struct step *step, uint32_t s) 
             }
             for (uint32_t j = 0; j < values; j++) {
                 float known = 0, made = 0;
-                for (uint32_t i = 0; i < keys; i++) known += (f[i] * S[i * values + j]) * (k[i] * of_k);
+                for (uint32_t i = 0; i < keys; i++) known += (f[i] * (k[i] * of_k)) * S[i * values + j];
                 const float d = beta * (v[j] - known);
                 for (uint32_t i = 0; i < keys; i++) {
                     S[i * values + j] = f[i] * S[i * values + j] + (k[i] * of_k) * d;
@@ -83,7 +83,7 @@ INLINE float sum_of_four(const float *x, uint32_t n) {
 /* The effect of one row of one head on every column of the state. */
 struct row {
     float q[MAX_KEY_DIM] __attribute__((aligned(16))), k[MAX_KEY_DIM] __attribute__((aligned(16)));
-    float f[MAX_KEY_DIM] __attribute__((aligned(16)));
+    float f[MAX_KEY_DIM] __attribute__((aligned(16))), fk[MAX_KEY_DIM] __attribute__((aligned(16)));
     const float *v;
     float *y;
     float beta;
@@ -108,6 +108,7 @@ INLINE void make_row(struct row *row, const struct op_delta *op, uint32_t head, 
             exp2_vectors(&f, 1, e2);
         }
         store(row->f + i, f);
+        store(row->fk + i, mul(f, load(row->k + i)));
     }
     const v128_t input = load_splat(AT(const float *, op->beta + m * op->beta_stride) + head);
     const v128_t beta = wasm_f32x4_div(splat(op->scale), add(e->p[6], exp4(wasm_f32x4_neg(input), e)));
@@ -122,8 +123,8 @@ INLINE void columns(const struct row *row, float *S, uint32_t keys, uint32_t val
     UNROLLED for (int j = 0; j < vectors; j++) known[j] = made[j] = splat(0);
     const float *read = S;
     ROLLED for (uint32_t i = 0; i < keys; i++, read += values) {
-        const v128_t f = load_splat(row->f + i), k = load_splat(row->k + i);
-        UNROLLED for (int j = 0; j < vectors; j++) known[j] = add(known[j], mul(mul(f, load(read + 4 * j)), k));
+        const v128_t fk = load_splat(row->fk + i);
+        UNROLLED for (int j = 0; j < vectors; j++) known[j] = add(known[j], mul(fk, load(read + 4 * j)));
     }
     UNROLLED for (int j = 0; j < vectors; j++) {
         d[j] = mul(splat(row->beta), sub(load(row->v + first + 4 * j), known[j]));

@@ -27,8 +27,20 @@ const STEP: TimedStep = {
   stepMs: exactly(2),
   shape: { tokens: 1, logitRows: 1, position: 0 },
   ops: [
-    { name: 'linear', label: 'a [tokens, 8]', ms: [1], cost: { ...cost, weightBytes: 1e6, ops: 4e6 } },
-    { name: 'linear', label: 'b [tokens, 8]', ms: [0], cost: { ...cost, weightBytes: 1e6, ops: 4e6 } },
+    {
+      name: 'linear',
+      label: 'a [tokens, 8]',
+      ms: [1],
+      tiles: 1,
+      cost: { ...cost, weightBytes: 1e6, ops: 4e6 },
+    },
+    {
+      name: 'linear',
+      label: 'b [tokens, 8]',
+      ms: [0],
+      tiles: 1,
+      cost: { ...cost, weightBytes: 1e6, ops: 4e6 },
+    },
   ],
 }
 

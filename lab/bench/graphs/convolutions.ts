@@ -5,10 +5,11 @@
 //     [--in node|chromium] [--page] [--rounds 9] [--threads 1] [--only 3x3]
 //
 // Both engines run the same file in this process or in one page of Chromium, one after the other in each
-// round. With one thread, times are processor times, because the machines are seldom idle, and a column has
-// the ratio by the clock; otherwise they are wall-clock times. A shape is that of the first input, for files
-// whose sizes are open. In Chromium, each engine runs where it does by default: Halfbyte in a worker,
-// onnxruntime-web in the page.
+// round. With one thread, times are processor times, because the machines are seldom idle, and a column
+// has the ratio by the clock; otherwise they are wall-clock times. The fastest of all runs, by the clock,
+// changes least with the load of the machine. A shape is that of the first input, for files whose sizes
+// are open. In Chromium, each engine runs where it does by default: Halfbyte in a worker, onnxruntime-web
+// in the page.
 import { readFile } from 'node:fs/promises'
 import { loadavg } from 'node:os'
 import { Command, Option } from 'commander'
@@ -52,7 +53,7 @@ console.log(
 )
 const headings = ['layer', 'Halfbyte, ms', 'onnxruntime-web, ms', 'times as fast']
 if (threads === 1) headings.push('by the clock')
-headings.push('GFLOP/s', 'share', 'largest difference')
+headings.push('fastest runs, ms', 'times as fast', 'GFLOP/s', 'share', 'largest difference')
 console.log(`| ${headings.join(' | ')} |`)
 console.log(`|---${'|--:'.repeat(headings.length - 1)}|`)
 const nets = [
@@ -83,6 +84,8 @@ async function report({ name, flop, bytes }: Layer, shape?: readonly number[]): 
     spreadText(other, 2),
     (other.median / own.median).toFixed(2),
     ...(threads === 1 ? [byClock.toFixed(2)] : []),
+    `${compared.own.fastest.toFixed(2)}, ${compared.other.fastest.toFixed(2)}`,
+    (compared.other.fastest / compared.own.fastest).toFixed(2),
     flop === 0 ? '' : speed.toFixed(1),
     flop === 0 ? '' : `${((100 * speed) / limit).toFixed(0)} %`,
     compared.difference.toExponential(1),

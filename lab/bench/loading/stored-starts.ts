@@ -1,7 +1,8 @@
 // npm run bench:stored measures starts of the command with a GGUF on a server of this machine: without the
-// store, with it for the first time, and later with the file and with its pack.
+// store, with it for the first time, and later with the file and with its pack; and bare reads of both.
 import { execFile } from 'node:child_process'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { closeSync, openSync, readSync } from 'node:fs'
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -50,25 +51,61 @@ async function start(...flags: readonly string[]): Promise<Start> {
   return { load: loadMs / 1000, word: (loadMs + prefillMs) / 1000, whole }
 }
 
-const kinds: readonly (readonly [title: string, flags: readonly string[]])[] = [
+/** Bytes of one read. */
+const PIECE_BYTES = 4 << 20
+
+/** Seconds of reading a stored file into memory that nothing has touched, as a model's is. */
+function bareRead(path: string, bytes: number): number {
+  const pages = Math.ceil(bytes / 65536)
+  const memory = new WebAssembly.Memory({ initial: pages, maximum: pages, shared: true })
+  const target = new Uint8Array(memory.buffer)
+  const file = openSync(path, 'r')
+  try {
+    const begun = performance.now()
+    for (let at = 0; at < bytes; at += PIECE_BYTES)
+      readSync(file, target, at, Math.min(PIECE_BYTES, bytes - at), at)
+    return (performance.now() - begun) / 1000
+  } finally {
+    closeSync(file)
+  }
+}
+
+/** The stored files in order of their sizes: the model's own, then its pack. */
+async function storedFiles(): Promise<readonly (readonly [path: string, bytes: number])[]> {
+  const paths = (await readdir(home, { recursive: true })).filter((path) => path.endsWith('.bin'))
+  const files = paths.map(async (path) => [join(home, path), (await stat(join(home, path))).size] as const)
+  return (await Promise.all(files)).sort(([, left], [, right]) => left - right)
+}
+
+/** `file`: which of the stored files is read. */
+const kinds: readonly (readonly [title: string, flags: readonly string[], file?: number])[] = [
   ['streamed, without the store', ['--no-store']],
-  ['stored, from the file', ['--architecture', architecture]],
-  ['stored, from its pack', []],
+  ['stored, from the file', ['--architecture', architecture], 0],
+  ['stored, from its pack', [], 1],
 ]
 try {
   const { load, word, whole } = await start()
   console.log(
     `first start, with the download: ${load.toFixed(1)} s to load, ${word.toFixed(1)} s to the first word, ${whole.toFixed(1)} s in all`,
   )
+  const files = await storedFiles()
   const starts = kinds.map(() => [] as Start[])
+  const bare = kinds.map(() => [] as number[])
   for (let round = 0; round < rounds; round++)
-    for (const [at, [, flags]] of kinds.entries()) starts[at]!.push(await start(...flags))
-  console.log('| start | load | first word | whole process |\n|---|--:|--:|--:|')
+    for (const [at, [, flags, file]] of kinds.entries()) {
+      const stored = file === undefined ? undefined : files[file]
+      if (stored !== undefined) bare[at]!.push(bareRead(...stored))
+      starts[at]!.push(await start(...flags))
+    }
+  console.log('| start | bare read | load | bare read / load | first word | whole process |')
+  console.log('|---|--:|--:|--:|--:|--:|')
   for (const [at, [title]] of kinds.entries()) {
-    const cells = (['load', 'word', 'whole'] as const).map((of) =>
-      spreadText(spread(starts[at]!.map((each) => each[of]))),
-    )
-    console.log(`| ${[title, ...cells].join(' | ')} |`)
+    const of = (key: keyof Start) => spreadText(spread(starts[at]!.map((each) => each[key])))
+    const reads = bare[at]!
+    const shares = reads.map((seconds, round) => seconds / starts[at]![round]!.load)
+    const [read, share] =
+      reads.length === 0 ? ['', ''] : [reads, shares].map((each) => spreadText(spread(each), 2))
+    console.log(`| ${[title, read, of('load'), share, of('word'), of('whole')].join(' | ')} |`)
   }
 } finally {
   await hub.close()

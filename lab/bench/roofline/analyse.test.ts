@@ -49,6 +49,7 @@ const op = (label: string, ms: number[], fields: Partial<OpCost>): TimedOp => ({
   label,
   ms,
   cost: cost(fields),
+  tiles: 64,
 })
 const step = (ops: readonly TimedOp[], stepMs: number): TimedStep => ({
   stage: 'decode',

@@ -30,6 +30,7 @@ const options = new Command('roofline')
     FULL.sets.map((bytes) => bytes / 2 ** 20),
   )
   .option('--samples <n>', 'samples per figure', Number, FULL.samples)
+  .option('--step <ms>', 'minimum length of a sample of a step', Number, FULL.stepMs)
   .option('--position <n>', 'positions before the decode step', Number, FULL.position)
   .option('--chunk <n>', 'rows of the prefill chunk', Number, FULL.chunk)
   .addOption(
@@ -46,6 +47,7 @@ const options = new Command('roofline')
     threads: number[]
     sets: number[]
     samples: number
+    step: number
     position: number
     chunk: number
     weights: WeightPolicy
@@ -59,6 +61,7 @@ const effort: Effort = {
   builds: options.builds,
   threads: options.threads,
   samples: options.samples,
+  stepMs: options.step,
   position: options.position,
   chunk: options.chunk,
   weights: options.weights,

@@ -133,6 +133,20 @@ export const OP_MODELS: readonly OpModel[] = [
     ops: ['route', 'join_heads'],
   },
   {
+    like: 'Qwen3-30B-A3B',
+    golden: 'qwen3moe',
+    sizes: {
+      hidden_size: 2048,
+      intermediate_size: 6144,
+      moe_intermediate_size: 768,
+      num_hidden_layers: 2,
+      ...attention(32, 4, 128),
+      num_local_experts: 128,
+      num_experts_per_tok: 8,
+    },
+    ops: ['linear_', 'route', 'gather', 'quantize', 'swiglu', 'combine'],
+  },
+  {
     like: 'Phi-3.5-MoE, narrower',
     golden: 'phimoe',
     sizes: { hidden_size: 1024, intermediate_size: 512, num_hidden_layers: 2, ...attention(16, 4, 64) },

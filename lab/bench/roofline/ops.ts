@@ -1,16 +1,15 @@
 // npm run roofline:ops measures ops that few families use, at the shapes of published models, and compares
-// them with the machine's limits, on one thread in Node. Samples are short and the best one counts, because
+// them with the machine's limits, in Node. Samples are short and the best one counts, because
 // other work on the machine can only add time.
 import { readFile } from 'node:fs/promises'
 import { cpus } from 'node:os'
 import { Command } from 'commander'
 import type { Build } from '../../../src/core/runtime/features.ts'
 import { nodeHost } from '../../../src/tools/cli/node-host.ts'
-import type { Spread } from '../spread.ts'
-import { analyseStep, type Line, type StepAnalysis } from './analyse.ts'
+import { analyseStep, atBest, type Line, type StepAnalysis } from './analyse.ts'
 import { limitsHost } from './host.ts'
 import { FULL } from './jobs.ts'
-import { type Limits, measureLimits } from './limits.ts'
+import { measureLimits } from './limits.ts'
 import { OP_MODELS, type OpModel, openOpModel } from './op-models.ts'
 import { measureFile } from './steps.ts'
 import { aligned, figure, markdown, type Table } from './tables.ts'
@@ -20,19 +19,26 @@ const options = new Command('roofline:ops')
   .option('--only <text>', 'models whose name contains this', '')
   .option('--samples <n>', 'samples per figure', Number, 20)
   .option('--builds <list>', 'builds', (text) => text.split(',') as Build[], [...FULL.builds])
+  .option('--threads <list>', 'thread counts', (text) => text.split(',').map(Number), [1])
+  .option('--chunk <n>', 'rows in the longer step', Number, 16)
   .option('--markdown', 'print tables as Markdown')
   .parse()
-  .opts<{ only: string; samples: number; builds: Build[]; markdown?: true }>()
+  .opts<{
+    only: string
+    samples: number
+    builds: Build[]
+    threads: number[]
+    chunk: number
+    markdown?: true
+  }>()
 
-const { samples } = options
+const { samples, threads, chunk } = options
 const LEAST_MS = 2
 /**
  * Working sets in bytes. The largest exceeds the caches, but its samples are short enough that other work
  * rarely interferes.
  */
 const SETS = [1, 4, 16, 64].map((size) => size * 2 ** 20)
-/** Number of rows in the longer step. */
-const CHUNK = 16
 const host = nodeHost()
 const limitHost = limitsHost(host, (url) => readFile(url))
 
@@ -40,13 +46,14 @@ const limitHost = limitsHost(host, (url) => readFile(url))
 function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
   const layers = analysis.lines.filter(({ label }) => !/^(embed|output|logits|final)/.test(label))
   const total = layers.reduce((sum, { ms }) => sum + ms.min, 0)
-  const isAsked = ({ name }: Line) => ops.some((op) => name === op.split(' ')[0])
+  const isAsked = ({ name }: Line) => ops.some((op) => name.startsWith(op.split(' ')[0] ?? op))
   return layers.filter(isAsked).map(({ label, name, count, ms, bytes, ops: work, limitMs }) => {
     const each = (value: number) => figure((value * 1000) / count)
     return [
       like,
       analysis.stage === 'decode' ? 'decode' : `${analysis.tokens} rows`,
       analysis.build,
+      `${analysis.threads}`,
       name,
       label.replace(/ \[tokens.*/, ''),
       `${each(ms.min)} (${each(ms.median)})`,
@@ -59,18 +66,10 @@ function rowsOf({ like, ops }: OpModel, analysis: StepAnalysis): string[][] {
   })
 }
 
-/** Replaces medians by minimums, because the analysis reads medians. */
-const atBest = (limits: Limits): Limits => ({
-  ...limits,
-  reads: limits.reads.map((read) => ({ ...read, gigabytesPerSecond: best(read.gigabytesPerSecond) })),
-  peaks: limits.peaks.map((peak) => ({ ...peak, gigaopsPerSecond: best(peak.gigaopsPerSecond) })),
-})
-const best = (rates: Spread): Spread => ({ ...rates, median: rates.max })
-
 const rows: string[][] = []
 const chosen = OP_MODELS.filter(({ like }) => like.includes(options.only))
 for (const build of options.builds) {
-  const measured = { build, threads: [1], samples }
+  const measured = { build, threads, samples }
   const limits = atBest(
     await measureLimits(limitHost, { ...measured, sets: SETS, leastMs: LEAST_MS, waits: false }),
   )
@@ -80,18 +79,19 @@ for (const build of options.builds) {
     .map(({ bytes, gigabytesPerSecond }) => `${bytes >> 20} MiB ${figure(gigabytesPerSecond.median)}`)
   console.log(`${build}: GB/s of one stream: ${reads.join(', ')}; GOP/s: ${peaks.join(', ')}`)
   for (const model of chosen) {
-    const effort = { ...measured, position: FULL.position, chunk: CHUNK, leastMs: LEAST_MS }
+    const effort = { ...measured, position: FULL.position, chunk, leastMs: LEAST_MS }
     const { steps } = await measureFile(host, openOpModel(model), effort)
     console.error(model.like)
     for (const step of steps) rows.push(...rowsOf(model, analyseStep(step, limits)))
   }
 }
 const table: Table = {
-  title: `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}, one thread`,
+  title: `${cpus().length} x ${cpus()[0]?.model}, Node ${process.version}`,
   head: [
     'like',
     'step',
     'build',
+    'threads',
     'op',
     'of',
     'us, best (median)',

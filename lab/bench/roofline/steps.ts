@@ -12,6 +12,7 @@ import { prepareModel } from '../../../src/engine/load/prepare.ts'
 import { openTimedPlan } from '../../../src/tools/shrink/costs/timed-plan.ts'
 import { type Spread, spread } from '../spread.ts'
 import type { Sampling } from './sample.ts'
+import { tilesOf } from './tiles.ts'
 
 export interface StepOptions extends Sampling {
   readonly build: Build
@@ -36,6 +37,8 @@ export interface TimedOp {
   /** e.g. `layers.3.mlp_down [tokens, 896]` */
   readonly label: string
   readonly cost: OpCost
+  /** Parts that threads share. */
+  readonly tiles: number
   /** One value per sample, in milliseconds. */
   readonly ms: readonly number[]
 }
@@ -109,10 +112,11 @@ export async function measureFile(
           opMs.push(repeated.ops(calls))
           onProgress(LOAD_SHARE + ((1 - LOAD_SHARE) * (index + (sample + 1) / samples)) / runs.length)
         }
-        const ops = plan.ops.map(({ name, label }, op) => ({
-          name,
-          label,
+        const ops = plan.ops.map((planned, op) => ({
+          name: planned.name,
+          label: planned.label,
           cost: costs[op]!,
+          tiles: tilesOf(planned, shape),
           ms: opMs.map((each) => each[op]!),
         }))
         steps.push({ stage, build, threads, shape, stepMs: spread(stepMs), ops })

@@ -14,6 +14,7 @@ import {
   SEQUENCE_WORDS,
   STEP,
   STEP_WORDS,
+  STORED_TYPE,
   SYNC,
   SYNC_WORDS,
 } from './constants.ts'
@@ -82,6 +83,8 @@ test('op codes, row kinds, encodings and pairings match the header', () => {
   expect(Object.fromEntries(norms)).toEqual(enumOf('norm_kind'))
   const formats = Object.entries(KV_FORMAT).map(([name, code]) => [`KV_${name.toUpperCase()}`, code])
   expect(Object.fromEntries(formats)).toEqual(enumOf('kv_format'))
+  const types = Object.entries(STORED_TYPE).map(([name, code]) => [`STORED_${name}`, code])
+  expect(Object.fromEntries(types)).toEqual(enumOf('stored_type'))
 })
 
 test.each(Object.keys(OPS) as OpName[])('the fields of the %s record match its struct', (op) => {

@@ -58,6 +58,9 @@ export const NORM = { row: 1, centred: 2, each: 4, later: 8, values: 16 } as con
 /** How keys and values are stored: `enum kv_format`. */
 export const KV_FORMAT = { f32: 0, int8: 1, fp8: 2 } as const
 
+/** The types of stored rows that `repack` moves: `enum stored_type`. */
+export const STORED_TYPE = { Q4_0: 0, Q4_1: 1, Q5_0: 2, Q8_0: 3, Q4_K: 4, Q5_K: 5, Q6_K: 6 } as const
+
 /** Positions of a KV block. */
 export const { BLOCK_POSITIONS } = ABI
 

@@ -73,6 +73,15 @@ export const ROW_PADDING = ABI.GROUP
 
 export const roundUp = (value: number, multiple: number): number => Math.ceil(value / multiple) * multiple
 
+/** Bytes of a row of f32, padded with zeros to a whole group. */
+export const floatStride = (width: number): number => roundUp(width, GROUP_SIZE) * 4
+
+/** Bytes of a row of int8 codes, scales and sums. */
+export function a8Stride(width: number): number {
+  const codes = roundUp(width, GROUP_SIZE)
+  return roundUp(codes + 8 * (codes / GROUP_SIZE), 16)
+}
+
 const entryOf = (encoding: PackedEncoding): EncodingEntry => ENCODINGS[encoding]
 
 /** True if the kernels of this encoding read int8 activations instead of f32. */

@@ -8,7 +8,7 @@ import { ABI } from './constants.ts'
  * The version of all records: the value that a module's `abi_version()` must return. Increase it with every
  * change to wasm/core/abi.h. The kernels' build reads this line.
  */
-export const ABI_VERSION = 23
+export const ABI_VERSION = 24
 
 /** A record, as the cost functions below see it. */
 export interface OpReader {
@@ -84,8 +84,8 @@ const SILU_WORK = 5
 const SCAN_WORK = 23
 const SSD_WORK = 5
 const SOFTPLUS_WORK = 32
-/** Per element of the state: decay and product with the key, update, product with the query. */
-const DELTA_WORK = 8
+/** Per element of the state: product with the key, decay and update, product with the query. */
+const DELTA_WORK = 7
 /** Four exponentials and the sums between them. */
 const WKV_WORK = 64
 
@@ -433,6 +433,11 @@ export const OPS = {
     reads: { x: ['n'] },
     writes: { y: ['n'] },
     work: perElement(1, 'n'),
+  },
+  repack: {
+    code: 43,
+    fields: ['from', 'to', 'k', 'panels', 'stored', 'encoding', 'faults'],
+    ...OUTSIDE_STEPS,
   },
 } as const satisfies Readonly<Record<string, OpEntry>>
 

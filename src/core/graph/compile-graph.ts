@@ -13,7 +13,7 @@ import { lower } from './plan/lower.ts'
 import type { Plan } from './plan/plan.ts'
 import { type Capacity, planMemory } from './plan/plan-memory.ts'
 
-const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts'])
+const READ_A8: ReadonlySet<Node['op']> = new Set(['linear', 'linearSwiglu', 'linearExperts', 'gather'])
 
 /**
  * Throws `internal` unless every value is produced exactly once, before it is read, and with the shape that

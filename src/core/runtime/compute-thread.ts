@@ -2,6 +2,20 @@
 import { reasonOf } from '../base/errors.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 
+/**
+ * Memory that the first thread will fill. The operating system provides a page at its first access, which
+ * takes longer than filling it, so other threads access the pages before. They stop when the word at `until`
+ * changes.
+ */
+export interface PagesAhead {
+  readonly begin: number
+  readonly end: number
+  /** Address of a word that is 0 so far. */
+  readonly until: number
+  /** Bytes that this thread skips between two of its pieces, because other threads take them. */
+  readonly skip: number
+}
+
 /** From the pool to a compute worker. `start` comes first, and only once. */
 export type ComputeRequest =
   | {
@@ -10,6 +24,7 @@ export type ComputeRequest =
       readonly memory: WebAssembly.Memory
       /** End of this thread's stack, which grows downward. */
       readonly stackTop: number
+      readonly ahead?: PagesAhead | undefined
     }
   /** Keeps the worker in `serve` until the sync block's `quit` is set. */
   | { readonly type: 'serve'; readonly sync: number; readonly thread: number }
@@ -23,6 +38,23 @@ export type ComputeReply =
   /** A kernel trapped, or the module did not fit. The sync block is poisoned. */
   | { readonly type: 'failed'; readonly message: string }
 
+const PAGE_BYTES = 4096
+/** Bytes that one thread accesses before the next one's piece begins. */
+export const PIECE_BYTES = 1 << 20
+
+/**
+ * From the end, because the first thread fills from the beginning. Adds zero, because it may be writing the
+ * page.
+ */
+function accessPages({ buffer }: WebAssembly.Memory, { begin, end, until, skip }: PagesAhead): void {
+  const words = new Int32Array(buffer)
+  for (let last = end; last > begin; last -= PIECE_BYTES + skip) {
+    if (Atomics.load(words, until / 4) !== 0) return
+    const first = Math.max(last - PIECE_BYTES, begin)
+    for (let at = first; at < last; at += PAGE_BYTES) Atomics.add(words, at / 4, 0)
+  }
+}
+
 /** Handles the requests to a compute worker. `post` sends replies to the pool. */
 export function computeThread(post: (reply: ComputeReply) => void): (request: ComputeRequest) => void {
   let engine: EngineExports | undefined
@@ -33,6 +65,7 @@ export function computeThread(post: (reply: ComputeReply) => void): (request: Co
         engine = instantiateEngine(request.module, request.memory)
         engine.__stack_pointer.value = request.stackTop
         post({ type: 'ready' })
+        if (request.ahead !== undefined) accessPages(request.memory, request.ahead)
         return
       }
       if (engine === undefined) throw new Error('serve came before start')

@@ -20,6 +20,8 @@ export interface EngineExports extends LogitExports {
   /** Makes all threads of the pool leave `run` and `serve`. */
   poison(sync: number): void
   abi_version(): number
+  /** The sum of wasm/weights/adler.c, perhaps as a negative number. */
+  adler(sum: number, address: number, count: number): number
   readonly __stack_pointer: WebAssembly.Global
   readonly __heap_base: WebAssembly.Global
 }

@@ -8,7 +8,7 @@ import { Arena } from './memory/arena.ts'
 import { createMemory } from './memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 import { type Pool, type PoolKind, SinglePool } from './pool.ts'
-import { SharedPool, type SharedPoolOptions } from './shared.ts'
+import { type Region, SharedPool, type SharedPoolOptions } from './shared.ts'
 
 interface RuntimeOptions {
   readonly host: Host
@@ -79,6 +79,46 @@ function trySharedMemory(needBytes: number, wantBytes: number): WebAssembly.Memo
   }
 }
 
+/** Threads that are started before `openPool`. */
+export interface EarlyThreads {
+  readonly pool: SharedPool
+  /** Resolves when they have started or died. */
+  readonly started: Promise<void>
+  /** Why one of them died. */
+  death?: HalfbyteError
+  onDeath?: ((error: HalfbyteError) => void) | undefined
+}
+
+/**
+ * Starts as many threads as `openPool` may need: with `auto` those that were found earlier, otherwise all
+ * that are allowed. They access the pages of `ahead`, which the caller fills, and take part in the pool's
+ * runs. Undefined without other threads.
+ */
+export async function startThreads(
+  { engine, module, arena, maxThreads }: Runtime,
+  { host, threads = 'auto', note }: Pick<PoolOptions, 'host' | 'threads' | 'note'>,
+  ahead: Region,
+): Promise<EarlyThreads | undefined> {
+  if (maxThreads === 1 || host.startWorker === undefined) return undefined
+  const count = (threads === 'auto' ? await knownThreads(note, maxThreads) : undefined) ?? maxThreads
+  if (count === 1) return undefined
+  const onDeath = (error: HalfbyteError): void => {
+    early.death = error
+    early.onDeath?.(error)
+  }
+  const startWorker = host.startWorker.bind(host)
+  const pool = new SharedPool({ engine, module, arena, startWorker, onDeath })
+  const started = pool.resize(count, ahead).catch(() => undefined)
+  const early: EarlyThreads = { pool, started }
+  return early
+}
+
+/** The number of threads that was found earlier, if it is valid. */
+async function knownThreads(note: Note | undefined, most: number): Promise<number | undefined> {
+  const known = (await note?.read()) as number
+  return Number.isInteger(known) && known > 0 && known <= most ? known : undefined
+}
+
 interface PoolOptions {
   readonly host: Host
   /** As passed to `openRuntime`. */
@@ -90,6 +130,8 @@ interface PoolOptions {
   /** Where the number of threads found earlier is stored. */
   readonly note?: Note | undefined
   readonly onDeath?: (error: HalfbyteError) => void
+  /** Threads that have been started before. Default: none. */
+  readonly early?: EarlyThreads | undefined
 }
 
 /**
@@ -99,14 +141,17 @@ interface PoolOptions {
  */
 export async function openPool(runtime: Runtime, options: PoolOptions): Promise<Pool> {
   const { engine, module, arena, maxThreads } = runtime
-  const { host, onDeath } = options
+  const { host, onDeath, early } = options
   if (maxThreads === 1 || host.startWorker === undefined) return new SinglePool(engine, arena)
   const startWorker = host.startWorker.bind(host)
   const shared = { engine, module, arena, startWorker }
-  const wanted = options.threads ?? 'auto'
-  if (wanted === 'auto')
+  await early?.started
+  const isMeasured = (options.threads ?? 'auto') === 'auto'
+  if (isMeasured)
     return (await tryMeasured(runtime, shared, options)) ?? new SharedPool({ ...shared, onDeath })
-  const pool = new SharedPool({ ...shared, onDeath })
+  if (early?.death !== undefined) throw early.death
+  const pool = early?.pool ?? new SharedPool({ ...shared, onDeath })
+  if (early !== undefined) early.onDeath = onDeath
   await pool.resize(maxThreads)
   return pool
 }
@@ -118,11 +163,14 @@ async function tryMeasured(
   options: PoolOptions,
 ): Promise<SharedPool | undefined> {
   let measuring = true
-  const { probe, note, onDeath } = options
-  const pool = new SharedPool({ ...shared, onDeath: (error) => (measuring ? undefined : onDeath?.(error)) })
+  const { probe, note, early } = options
+  if (early?.death !== undefined) return undefined
+  const onDeath = (error: HalfbyteError): void => (measuring ? undefined : options.onDeath?.(error))
+  if (early !== undefined) early.onDeath = onDeath
+  const pool = early?.pool ?? new SharedPool({ ...shared, onDeath })
   try {
-    const known = (await note?.read()) as number
-    if (Number.isInteger(known) && known > 0 && known <= runtime.maxThreads) {
+    const known = await knownThreads(note, runtime.maxThreads)
+    if (known !== undefined) {
       await pool.resize(known)
       probe(pool)
     } else {

@@ -50,6 +50,11 @@ export interface Pool {
    * `internal` if a thread died. After that, and after `dispose`, throws `disposed`.
    */
   run(plan: Ptr, step: Ptr, first: number, last: number): void
+  /**
+   * Lets the other threads begin the run that the next call of `run`, with the same arguments, completes.
+   * They wait for it for at most 20 s. Absent without other threads.
+   */
+  begin?(plan: Ptr, step: Ptr, first: number, last: number): void
   /** Ends the threads. Nothing can run afterwards, but the memory stays readable. */
   dispose(): void
 }

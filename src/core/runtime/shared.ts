@@ -2,7 +2,7 @@
 
 import { SYNC, SYNC_WORDS } from '../abi/constants.ts'
 import { type HalfbyteError, reasonOf } from '../base/errors.ts'
-import type { ComputeReply } from './compute-thread.ts'
+import { type ComputeReply, PIECE_BYTES } from './compute-thread.ts'
 import type { ComputePort } from './host.ts'
 import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
@@ -24,6 +24,12 @@ export interface SharedPoolOptions {
   readonly onDeath?: (error: HalfbyteError) => void
 }
 
+/** A part of the memory. */
+export interface Region {
+  readonly address: Ptr
+  readonly bytes: number
+}
+
 interface Worker {
   readonly port: ComputePort
   /** The reply that the pool is waiting for. */
@@ -42,6 +48,7 @@ export class SharedPool implements Pool {
   readonly #stacks: Ptr[] = []
   #words: Int32Array
   #threads = 1
+  #hasBegun = false
   #death: HalfbyteError | undefined
   #ended = false
 
@@ -57,21 +64,28 @@ export class SharedPool implements Pool {
     return this.#threads
   }
 
-  // hot
-  run(plan: Ptr, step: Ptr, first: number, last: number): void {
+  begin(plan: Ptr, step: Ptr, first: number, last: number): void {
     this.#checkAlive()
     const threads = this.#threads
-    if (threads > 1) {
-      const words = this.#words
-      const sync = this.#sync / 4
-      words[sync + SYNC.plan] = plan
-      words[sync + SYNC.step] = step
-      words[sync + SYNC.first] = first
-      words[sync + SYNC.last] = last
-      words[sync + SYNC.threads] = threads
-      Atomics.add(words, sync + SYNC.command, 1)
-      Atomics.notify(words, sync + SYNC.command)
-    }
+    if (threads === 1) return
+    const words = this.#words
+    const sync = this.#sync / 4
+    words[sync + SYNC.plan] = plan
+    words[sync + SYNC.step] = step
+    words[sync + SYNC.first] = first
+    words[sync + SYNC.last] = last
+    words[sync + SYNC.threads] = threads
+    Atomics.add(words, sync + SYNC.command, 1)
+    Atomics.notify(words, sync + SYNC.command)
+    this.#hasBegun = true
+  }
+
+  // hot
+  run(plan: Ptr, step: Ptr, first: number, last: number): void {
+    if (this.#hasBegun) this.#checkAlive()
+    else this.begin(plan, step, first, last)
+    this.#hasBegun = false
+    const threads = this.#threads
     let failed = 1
     try {
       failed = this.#options.engine.run(this.#sync, plan, step, first, last, 0, threads)
@@ -86,14 +100,19 @@ export class SharedPool implements Pool {
 
   /**
    * Sets the number of threads that share a run. Starts workers as needed; surplus workers stay idle. Throws
-   * `internal` if a worker cannot be started or does not answer in time; the pool has then ended.
+   * `internal` if a worker cannot be started or does not answer in time; the pool has then ended. Until their
+   * first run, new workers access the pages of `ahead`, so that filling them takes less time.
    */
-  async resize(threads: number): Promise<void> {
+  async resize(threads: number, ahead?: Region): Promise<void> {
     this.#checkAlive()
+    if (threads === this.#threads) return
+    const missing = Math.max(0, threads - 1 - this.#workers.length)
+    // Allocated now, because the caller may allocate before the workers have started.
+    for (let index = this.#stacks.length; index < threads - 1; index++)
+      this.#stacks.push(this.#options.arena.allocate(STACK_BYTES, 'a thread'))
     try {
       await this.#recall()
-      const missing = Math.max(0, threads - 1 - this.#workers.length)
-      await Promise.all(Array.from({ length: missing }, () => this.#start()))
+      await Promise.all(Array.from({ length: missing }, (_, index) => this.#start(ahead, index, missing)))
       this.#checkAlive()
       this.#clear()
       for (const [index, { port }] of this.#workers.slice(0, threads - 1).entries()) {
@@ -155,11 +174,10 @@ export class SharedPool implements Pool {
     this.#threads = 1
   }
 
-  async #start(): Promise<void> {
-    const { module, arena, startWorker } = this.#options
-    const index = this.#workers.length
-    this.#stacks[index] ??= arena.allocate(STACK_BYTES, 'a thread')
-    const stack = this.#stacks[index]
+  /** Starts worker `index` of `count` new ones. */
+  async #start(ahead: Region | undefined, index: number, count: number): Promise<void> {
+    const { module, startWorker } = this.#options
+    const stack = this.#stacks[this.#workers.length] as Ptr
     const worker: Worker = { port: startWorker(), expected: undefined }
     this.#workers.push(worker)
     worker.port.onMessage((reply) => this.#receive(worker, reply as ComputeReply))
@@ -172,6 +190,12 @@ export class SharedPool implements Pool {
       module,
       memory: this.memory,
       stackTop: offset(stack, STACK_BYTES),
+      ahead: ahead && {
+        begin: ahead.address,
+        end: ahead.address + ahead.bytes - index * PIECE_BYTES,
+        until: this.#sync + 4 * SYNC.command,
+        skip: (count - 1) * PIECE_BYTES,
+      },
     })
     await ready
   }

@@ -100,6 +100,39 @@ export function rowSlabs(
     : slabsOfRows(part, k, packed, encoding, options)
 }
 
+/**
+ * Fills the part's panels, which begin at `at` of the slot, with the options' mover. Resolves to false, and
+ * does nothing, if there is none or it cannot move these rows.
+ */
+export async function moveRows(
+  { tensor, n }: StreamPart,
+  k: number,
+  encoding: Encoding,
+  view: () => Uint8Array,
+  at: number,
+  { mover, signal, onBytes }: StreamOptions,
+): Promise<boolean> {
+  const { dtype, packed, change, source, offset } = tensor
+  const isPlain = packed === undefined && change === undefined && n % ROW_PADDING === 0
+  if (!isPlain || !mover?.can(dtype, encoding)) return false
+  const stored = rowBytes(dtype, k)
+  const panels = Math.floor(mover.bytes / (PANEL_ROWS * stored))
+  if (panels === 0) return false
+  const panel = panelBytes(encoding, k)
+  for (let row = 0; row < n; row += panels * PANEL_ROWS) {
+    const rows = Math.min(panels * PANEL_ROWS, n - row)
+    const begin = at + (row / PANEL_ROWS) * panel
+    const target = () => view().subarray(begin, begin + (rows / PANEL_ROWS) * panel)
+    const pack = (bytes: Uint8Array) =>
+      writeSlab({ tensor, packed, encoding, k, count: rows }, bytes, target())
+    const moved = { dtype, encoding, k, rows, source, offset: offset + row * stored, length: rows * stored }
+    await mover.move({ ...moved, target: target(), pack }, signal)
+    signal?.throwIfAborted()
+    onBytes?.(rows * stored)
+  }
+  return true
+}
+
 /** The weights of a pack's strips, including zeros. */
 async function* slabsOfStrips(
   { tensor, n }: StreamPart,

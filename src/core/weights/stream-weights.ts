@@ -13,7 +13,7 @@ import { HalfbyteError } from '../base/errors.ts'
 import { shown } from '../formats/malformed.ts'
 import type { TensorInfo } from '../formats/tensors.ts'
 import { checkMatrix, readPart, type StreamOptions, type StreamPart } from './part.ts'
-import { rowSlabs, SLAB_BYTES } from './slabs.ts'
+import { moveRows, rowSlabs, SLAB_BYTES } from './slabs.ts'
 import { readStripTable, stripRuns, stripTable } from './sparse/matrix.ts'
 
 /** The slot's bytes. Called again before every write, because memory may have grown in between. */
@@ -36,10 +36,14 @@ export async function streamMatrix(
   if (isSparse(encoding)) return streamStrips(parts, encoding, view, options)
   let at = 0
   for (const part of parts) {
-    if (part.tensor.packed === encoding) await copyPart(part.tensor, view, at, options)
-    else {
-      for await (const { write, offset, bytes } of rowSlabs(part, k, encoding, options)) {
-        write(view().subarray(at + offset, at + offset + bytes))
+    if (!(await moveRows(part, k, encoding, view, at, options))) {
+      // Other threads do not wait for what this one does alone.
+      options.mover?.settle()
+      if (part.tensor.packed === encoding) await copyPart(part.tensor, view, at, options)
+      else {
+        for await (const { write, offset, bytes } of rowSlabs(part, k, encoding, options)) {
+          write(view().subarray(at + offset, at + offset + bytes))
+        }
       }
     }
     at += matrixBytes(encoding, part.n, k)
@@ -68,6 +72,7 @@ async function streamStrips(
   view: SlotView,
   options: StreamOptions,
 ): Promise<void> {
+  options.mover?.settle()
   const sizes: number[] = []
   const tables: Uint32Array[] = []
   for (const { tensor } of parts) {
@@ -101,6 +106,7 @@ export async function streamVector(
   view: SlotView,
   options: StreamOptions = {},
 ): Promise<void> {
+  options.mover?.settle()
   let at = 0
   for (const part of parts) {
     const values = await readPart(part, options)

@@ -138,6 +138,7 @@ async function buildEncoder(
       {
         signal: hooks.signal,
         yieldTask: () => host.yieldTask(),
+        helpers: runtime,
         onWeight: (done) => hooks.onProgress({ phase: 'convert', done, total }),
       },
       { sharded: shards?.sharded },

@@ -8,12 +8,19 @@ import { Sequence } from '../../core/generate/schedule/sequence.ts'
 import { DraftModel } from '../../core/generate/speculate/draft-model.ts'
 import type { Build } from '../../core/runtime/features.ts'
 import type { Host, Note } from '../../core/runtime/host.ts'
-import { ENGINE_BYTES, openRuntime, type Runtime } from '../../core/runtime/open-runtime.ts'
+import type { Ptr } from '../../core/runtime/memory/arena.ts'
+import {
+  type EarlyThreads,
+  ENGINE_BYTES,
+  openRuntime,
+  type Runtime,
+  startThreads,
+} from '../../core/runtime/open-runtime.ts'
 import type { Pool, PoolKind } from '../../core/runtime/pool.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { MemoryUse, ModelInfo } from '../types/model.ts'
 import type { LoadRequest } from '../wire/protocol.ts'
-import { modelFingerprint, type ShardedPlans, type WeightHooks } from './load-weights.ts'
+import { modelFingerprint, reserveWeights, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
 import { memoryNeed, withStateBudget } from './memory-need.ts'
 import { type ModelPool, openModelPool } from './model-pool.ts'
@@ -143,13 +150,6 @@ export async function buildModel(
 ): Promise<BuiltModel> {
   const { file } = prepared
   const { host, draft, vision } = options
-  const vocab = prepared.plan.logits.width
-  const tokenizer = modelTokenizer(file, vocab)
-  if (draft !== undefined) {
-    checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
-  }
-  // Parses the chat template, which may be invalid, before any thread is started.
-  const text = modelText(tokenizer, options.chatTemplate, vision?.mark)
   hooks.onProgress({ phase: 'compile' })
   const need = memoryNeed(prepared, ...(draft === undefined ? [] : [draft]), ...(vision?.models ?? []))
   hooks.onNeed?.(need.fullBytes + ENGINE_BYTES)
@@ -161,11 +161,16 @@ export async function buildModel(
   const isShared = runtime.maxShards > 1 && vision?.inputs.isPlaced !== true
   const shards = isShared ? await openShards(prepared, runtime, { ...options, note }) : undefined
   let started: Pick<ModelPool, 'pool'> | undefined
+  const { sharded } = shards ?? {}
+  const placing: Placing =
+    sharded === undefined ? await startEarly(prepared, runtime, { ...options, note }) : { sharded }
   try {
-    const models = await placeModels(prepared, arena, options, hooks, shards?.sharded)
+    // The threads start meanwhile.
+    const { vocab, tokenizer, text } = readText(prepared, options)
+    const models = await placeModels(prepared, runtime, options, hooks, placing)
     const logitRows = new KernelRows(runtime.engine, arena, vocab, file.name)
     hooks.onProgress({ phase: 'warmup' })
-    const running = await startModel(runtime, models, options, note, shards?.sharded)
+    const running = await startModel(runtime, models, { ...options, ...placing, note })
     const { pool, local, kind, scheduler } = running
     started = running
     hooks.signal.throwIfAborted()
@@ -210,9 +215,44 @@ export async function buildModel(
     }
   } catch (error) {
     started?.pool.dispose()
+    placing.early?.pool.dispose()
     shards?.sharded?.group.dispose()
     throw error
   }
+}
+
+/**
+ * Checks that the draft model has the same vocabulary, and parses the chat template, which may be invalid.
+ */
+function readText(
+  { file, plan }: PreparedModel,
+  { draft, chatTemplate, vision }: Pick<BuildOptions, 'draft' | 'chatTemplate' | 'vision'>,
+) {
+  const vocab = plan.logits.width
+  const tokenizer = modelTokenizer(file, vocab)
+  if (draft !== undefined) {
+    checkSameVocabulary(tokenizer, modelTokenizer(draft.file, draft.plan.logits.width))
+  }
+  return { vocab, tokenizer, text: modelText(tokenizer, chatTemplate, vision?.mark) }
+}
+
+/** What is ready before the weights are read. */
+interface Early {
+  /** The slots of the weights. */
+  readonly reserved: readonly Ptr[]
+  readonly early: EarlyThreads | undefined
+}
+
+/** Throws `out-of-memory`. */
+async function startEarly(
+  { plan }: PreparedModel,
+  runtime: Runtime,
+  options: Pick<StartOptions, 'host' | 'threads' | 'note'>,
+): Promise<Early> {
+  const reserved = reserveWeights(runtime.arena, plan)
+  const address = reserved[0] ?? runtime.arena.mark()
+  const early = await startThreads(runtime, options, { address, bytes: runtime.arena.mark() - address })
+  return { reserved, early }
 }
 
 interface PlacedModels {
@@ -221,13 +261,20 @@ interface PlacedModels {
   readonly vision: Vision | undefined
 }
 
+/** Shards, or what is ready for one memory. */
+type Placing = Partial<Early> & { readonly sharded?: ShardedPlans | undefined }
+
+interface StartOptions extends Placing, Pick<BuildOptions, 'host' | 'threads'> {
+  readonly note: Note | undefined
+}
+
 /** Reads the weights of the model and of its draft model into memory. */
 async function placeModels(
   prepared: PreparedModel,
-  arena: Runtime['arena'],
+  { arena, engine }: Runtime,
   { host, draft, vision }: BuildOptions,
   { signal, onProgress }: LoaderHooks,
-  sharded: ShardedPlans | undefined,
+  { sharded, reserved, early }: Placing,
 ): Promise<PlacedModels> {
   const weights = prepared.plan.slots.length
   const drafting = draft?.plan.slots.length ?? 0
@@ -237,9 +284,14 @@ async function placeModels(
     signal,
     yieldTask: () => host.yieldTask(),
     onWeight: (done) => onProgress({ phase: 'convert', done: before + done, total }),
+    helpers: { engine, pool: early?.pool },
   })
   onProgress({ phase: 'convert', done: 0, total })
-  const main = await placeModel(arena, prepared, hooksFrom(0), { sharded, inputs: vision?.inputs })
+  const main = await placeModel(arena, prepared, hooksFrom(0), {
+    sharded,
+    inputs: vision?.inputs,
+    reserved,
+  })
   const drafts = draft && (await placeModel(arena, draft, hooksFrom(weights)))
   await vision?.place(arena, hooksFrom(weights + drafting))
   return { main, draft: drafts, vision }
@@ -249,15 +301,14 @@ async function placeModels(
 async function startModel(
   runtime: Runtime,
   { main, draft }: PlacedModels,
-  { host, threads }: BuildOptions,
-  note: Note | undefined,
-  sharded: ShardedPlans | undefined,
+  { host, threads, note, sharded, early }: StartOptions,
 ): Promise<ModelPool & { readonly scheduler: Scheduler }> {
   let scheduler: Scheduler | undefined
   const opened = await openModelPool(runtime, main, sharded, {
     host,
     threads,
     note,
+    early,
     onDeath: (error) => scheduler?.dispose(error),
   })
   main.connect(opened.local)

@@ -9,6 +9,7 @@ import { sha256 } from '../../core/base/sha256.ts'
 import { FP8_CODES } from '../../core/graph/plan/layouts.ts'
 import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../core/runtime/memory/arena.ts'
+import { type MoverOptions, openMover } from '../../core/runtime/row-mover.ts'
 import type { ShardGroup } from '../../core/runtime/shards/shard-group.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/weights/deal.ts'
 import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
@@ -115,38 +116,51 @@ export interface WeightHooks {
    * messages and count as dead.
    */
   readonly yieldTask?: (() => Promise<void>) | undefined
+  /** What moves rows as they are read. Default: nothing, so they are packed one slab after the other. */
+  readonly helpers?: Pick<MoverOptions, 'engine' | 'pool'> | undefined
 }
 
-/**
- * Throws `out-of-memory` before reading anything, `architecture` if a tensor has the wrong shape, and read
- * errors.
- */
-export async function loadWeights(
-  arena: Arena,
-  prepared: PreparedModel,
-  hooks: WeightHooks = {},
-): Promise<Ptr[]> {
-  const { slots } = prepared.plan
-  // Allocated in one piece: memory that grows in many steps is slower to touch for the first time.
+/** Allocates the slots. Throws `out-of-memory`. */
+export function reserveWeights(arena: Arena, { slots }: Pick<Plan, 'slots'>): Ptr[] {
+  // In one piece: memory that grows in many steps is slower to touch for the first time.
   const sizes = slots.map(({ bytes }) => roundUp(bytes, ALIGNMENT))
   let end = arena.allocate(
     sizes.reduce((sum, bytes) => sum + bytes, 0),
     'the weights',
   )
-  const addresses = sizes.map((bytes) => {
+  return sizes.map((bytes) => {
     const address = end
     end = offset(end, bytes)
     return address
   })
+}
+
+/**
+ * Fills the reserved slots, by default new ones. Throws `out-of-memory` before reading anything,
+ * `architecture` if a tensor has the wrong shape, and read errors.
+ */
+export async function loadWeights(
+  arena: Arena,
+  prepared: PreparedModel,
+  hooks: WeightHooks = {},
+  reserved?: readonly Ptr[],
+): Promise<readonly Ptr[]> {
+  const { slots } = prepared.plan
+  const addresses = reserved ?? reserveWeights(arena, prepared.plan)
+  const { helpers, yieldTask } = hooks
+  const mover = helpers && yieldTask && openMover({ arena, ...helpers, yieldTask })
+  const options = { ...hooks, mover }
   for (const [index, slot] of slots.entries()) {
     const address = addresses[index] as Ptr
     const view = () => arena.u8.subarray(address, address + slot.bytes)
     const parts = slot.ref.parts.map(({ name, n }) => ({ tensor: weightOf(prepared.weights, name), n }))
-    if (slot.ref.kind === 'vector') await streamVector(parts, view, hooks)
-    else await streamMatrix(parts, slot.ref.k, slot.encoding, view, hooks)
-    await hooks.yieldTask?.()
+    if (slot.ref.kind === 'vector') await streamVector(parts, view, options)
+    else await streamMatrix(parts, slot.ref.k, slot.encoding, view, options)
+    await yieldTask?.()
     hooks.signal?.throwIfAborted()
     hooks.onWeight?.(index + 1, slots.length)
   }
+  mover?.settle()
+  mover?.close()
   return addresses
 }

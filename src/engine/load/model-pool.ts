@@ -2,7 +2,7 @@
 import type { HalfbyteError } from '../../core/base/errors.ts'
 import { probeStep, warmStep } from '../../core/generate/probe-step.ts'
 import type { Host, Note } from '../../core/runtime/host.ts'
-import { openPool, type Runtime, retuner } from '../../core/runtime/open-runtime.ts'
+import { type EarlyThreads, openPool, type Runtime, retuner } from '../../core/runtime/open-runtime.ts'
 import { type AsyncPool, type Pool, type PoolKind, SinglePool } from '../../core/runtime/pool.ts'
 import { ShardsPool } from '../../core/runtime/shards/shards-pool.ts'
 import { SharedPool } from '../../core/runtime/shared.ts'
@@ -16,6 +16,8 @@ interface ModelPoolOptions {
   readonly note?: Note | undefined
   /** Called once when a thread dies, except while `auto` measures. */
   readonly onDeath: (error: HalfbyteError) => void
+  /** Threads that have been started before. */
+  readonly early?: EarlyThreads | undefined
 }
 
 export interface ModelPool {
@@ -36,12 +38,12 @@ export async function openModelPool(
   runtime: Runtime,
   { plan, written, step, cache }: PlacedModel,
   sharded: ShardedPlans | undefined,
-  { host, threads, note, onDeath }: ModelPoolOptions,
+  { host, threads, note, onDeath, early }: ModelPoolOptions,
 ): Promise<ModelPool> {
   const { engine, arena } = runtime
   if (sharded === undefined) {
     const probe = (candidate: Pool): void => probeStep(candidate, written, step, cache)
-    const pool = await openPool(runtime, { host, threads, probe, note, onDeath })
+    const pool = await openPool(runtime, { host, threads, probe, note, onDeath, early })
     const mayChange = threads === 'auto' && pool instanceof SharedPool
     return {
       pool,

@@ -7,7 +7,7 @@ import type { RowSource } from '../../core/generate/schedule/row-source.ts'
 import { StepBuffer } from '../../core/generate/schedule/step-buffer.ts'
 import { planTotals } from '../../core/graph/plan/cost.ts'
 import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
-import type { Arena } from '../../core/runtime/memory/arena.ts'
+import type { Arena, Ptr } from '../../core/runtime/memory/arena.ts'
 import { KvShift } from '../../core/runtime/memory/kv-shift.ts'
 import { PartCheck } from '../../core/runtime/part-check.ts'
 import type { Pool } from '../../core/runtime/pool.ts'
@@ -86,6 +86,8 @@ interface PlaceOptions {
   readonly inputs?: RowSource | undefined
   /** Maximum number of sequences in one step. A guidance pair counts twice. Default: 32. */
   readonly sequences?: number | undefined
+  /** The slots of the weights, if they are reserved. */
+  readonly reserved?: readonly Ptr[] | undefined
 }
 
 /** Throws `out-of-memory`, errors of reading weights, or the signal's reason. */
@@ -93,7 +95,7 @@ export async function placeModel(
   arena: Arena,
   prepared: PreparedModel,
   hooks: WeightHooks,
-  { sharded, inputs, sequences = STEP_SEQUENCES }: PlaceOptions = {},
+  { sharded, inputs, sequences = STEP_SEQUENCES, reserved }: PlaceOptions = {},
 ): Promise<PlacedModel> {
   // Objects that outlive the load reference these instead of `prepared`, which would keep the files' headers
   // in memory.
@@ -103,7 +105,7 @@ export async function placeModel(
   const ropes = ropeTables(config, contextLength)
   const { addresses: slots, samples } =
     sharded === undefined
-      ? { addresses: await loadWeights(arena, prepared, hooks), samples: undefined }
+      ? { addresses: await loadWeights(arena, prepared, hooks, reserved), samples: undefined }
       : await placeShards(arena, prepared, sharded, ropes, hooks)
   const written = writePlan(arena, plan, slots)
   const slabBytes = plan.slabBytes > 0 ? [plan.slabBytes] : []

@@ -1,11 +1,13 @@
 // Threads. In: random graphs, and an encoder in f32 and 8 bits. Out: whether two and three threads give the
 // same bits as one, and what happens after errors.
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
 import { expect, test } from 'vitest'
 import { bertBytes } from '../../../lab/bench/graphs/bert.ts'
 import { Random } from '../../../test/helpers/random.ts'
 import { bufferSource } from '../../core/base/bytes.ts'
 import type { StepFunction } from '../../core/runtime/functions/step-list.ts'
-import type { ComputePort } from '../../core/runtime/host.ts'
+import type { ComputePort, WorkerReply, WorkerRequest } from '../../core/runtime/host.ts'
 import { nodeHost } from '../../tools/cli/node-host.ts'
 import type { Graph } from '../onnx/ir/graph.ts'
 import { type Tensor, tensorOf } from '../onnx/ir/tensor.ts'
@@ -29,12 +31,13 @@ function open(
   weights: CompileOptions['weights'] = 'f32',
   start = host.startWorker!,
   leastSteps?: number,
+  waitMs?: number,
 ): CompiledGraph {
   return new CompiledGraph(graph, {
     fuse: true,
     weights,
     loadKernels: () => host.loadModule('relaxed', threads > 1 ? 'shared' : 'plain'),
-    workers: threads > 1 ? { threads, start, leastSteps } : undefined,
+    workers: threads > 1 ? { threads, start, leastSteps, waitMs } : undefined,
   })
 }
 
@@ -168,6 +171,74 @@ test('an id outside its table causes an error on any thread, and the next run gi
   await expect(together.run(right)).rejects.toMatchObject({ code: 'disposed' })
 })
 
+/** Longer than this test file may take: workers return to their messages only if they must. */
+const EVER_MS = 1e9
+
+/** A compute worker, and the requests that it was sent. */
+function startObserved() {
+  const worker = new Worker(new URL('../../tools/cli/compute-worker.ts', import.meta.url))
+  const requests: WorkerRequest['type'][] = []
+  const port: ComputePort = {
+    postMessage(request) {
+      requests.push(request.type)
+      worker.postMessage(request)
+    },
+    onMessage: (listener) => void worker.on('message', (reply: WorkerReply) => listener(reply)),
+    onError: (listener) => void worker.on('exit', (code) => listener(new Error(`it ended with ${code}`))),
+    terminate: () => void worker.terminate(),
+  }
+  return { worker, requests, port }
+}
+
+test('workers that wait for the next run get it without a message, and new functions with one', async () => {
+  const graph = await encoder()
+  const alone = open(graph, 1)
+  const observed = startObserved()
+  const together = open(graph, 2, 'f32', () => observed.port, 0, EVER_MS)
+  // A text of one token has other loops than longer ones.
+  for (const tokens of [5, 1]) {
+    const feeds = feedsOf(2, tokens, SHAPE.vocabulary)
+    const wanted = await alone.run(feeds)
+    for (let run = 0; run < 20; run++) expect(await together.run(feeds)).toEqual(wanted)
+  }
+  const sent = (wanted: string) => observed.requests.filter((type) => type === wanted).length
+  expect(sent('steps')).toBe(1)
+  expect(sent('code')).toBe(2)
+  // An abort leaves the worker as it is.
+  const feeds = feedsOf(2, 5, SHAPE.vocabulary)
+  const reason = new Error('no longer wanted')
+  await expect(together.run(feeds, AbortSignal.abort(reason))).rejects.toBe(reason)
+  expect(await together.run(feeds)).toEqual(await alone.run(feeds))
+  const ended = once(observed.worker, 'exit')
+  together.dispose()
+  await ended
+})
+
+test('workers that do not wait are sent a message for each run', async () => {
+  const graph = await encoder()
+  const feeds = feedsOf(2, 5, SHAPE.vocabulary)
+  const wanted = await open(graph, 1).run(feeds)
+  const observed = startObserved()
+  const together = open(graph, 2, 'f32', () => observed.port, 0, 0)
+  const sent = () => observed.requests.filter((type) => type === 'steps').length
+  for (let last = 0; last < 3; last = sent()) {
+    // A worker that is still at the last run needs no message.
+    while (sent() === last) expect(await together.run(feeds)).toEqual(wanted)
+  }
+  together.dispose()
+})
+
+test('a worker that dies while it waits ends the threads', async () => {
+  const graph = await encoder()
+  const feeds = feedsOf(2, 5, SHAPE.vocabulary)
+  const { worker, port } = startObserved()
+  const together = open(graph, 2, 'f32', () => port, 0, EVER_MS)
+  await together.run(feeds)
+  await worker.terminate()
+  await expect(together.run(feeds)).rejects.toMatchObject({ code: 'internal' })
+  await expect(together.run(feeds)).rejects.toMatchObject({ code: 'disposed' })
+})
+
 test('a worker that does not start rejects the run, and one that dies ends the threads', async () => {
   const graph = await encoder()
   const feeds = feedsOf(1, 5, SHAPE.vocabulary)
@@ -177,10 +248,11 @@ test('a worker that does not start rejects the run, and one that dies ends the t
   })
   await expect(broken.run(feeds)).rejects.toMatchObject({ code: 'internal' })
   const ports: ComputePort[] = []
-  const dying = open(graph, 2, 'f32', () => {
+  const start = () => {
     ports.push(host.startWorker!())
     return ports.at(-1)!
-  })
+  }
+  const dying = open(graph, 2, 'f32', start, undefined, 0)
   await dying.run(feeds)
   ports[0]!.postMessage({ type: 'code', code: undefined as never })
   // No run waits for a dead worker, so runs succeed until its error arrives.

@@ -1,6 +1,6 @@
 // The nodes of experts: routing rows, sorting them by expert, multiplying them, and summing them again.
 import { SCORING } from '../../abi/constants.ts'
-import { ENCODINGS, isSparse } from '../../abi/encodings.ts'
+import { a8Stride, ENCODINGS, floatStride, isSparse } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { RouteRule, Value, WeightRef } from '../ir.ts'
 import { expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.ts'
@@ -9,7 +9,7 @@ import { expectWidth, type KernelKind, nameOf, opRecord, rowsOf } from '../node.
  * Words of a route for each row of a step, with ample space for the leading words: see op_route in
  * wasm/core/abi.h.
  */
-const routeWidth = (experts: number, used: number): number => experts + 1 + 3 * used
+const routeWidth = (experts: number, used: number): number => 2 * (experts + 1) + 3 * used
 
 /**
  * Chooses each row's experts according to a router's logits. The output is a route, which only the next four
@@ -45,7 +45,7 @@ export const route: KernelKind<Route> = {
   },
 }
 
-/** Copies each row once for each of its experts. The rows of an expert are adjacent. */
+/** Copies each row, f32 or a8, once for each of its experts. The rows of an expert are adjacent. */
 export interface Gather {
   readonly op: 'gather'
   readonly input: Value
@@ -61,8 +61,9 @@ export const gather: KernelKind<Gather> = {
     return [`tokens*${used}`, input.shape[1]]
   },
   record({ experts, input, output, route }, { at, rowsAt }) {
-    const rows = { ...rowsAt({ x: input, y: output }), n: input.shape[1] }
-    return opRecord('gather', { ...rows, route: at(route), experts })
+    const [, width] = input.shape
+    const bytes = input.form === 'a8' ? a8Stride(width) : floatStride(width)
+    return opRecord('gather', { ...rowsAt({ x: input, y: output }), n: bytes / 4, route: at(route), experts })
   },
 }
 

@@ -156,6 +156,25 @@ describe('quantizeActivations', () => {
     const norm = quantizeActivations(graph, w4).nodes.find((node) => node.op === 'rmsnorm')
     expect([norm?.output?.form, norm?.quantized?.form]).toEqual(['f32', 'a8'])
   })
+  test.each([
+    ['w4_g32', ['rmsnorm', 'linear', 'route', 'gather', 'linearExperts'], 'a8'],
+    ['w4_channel', ['rmsnorm', 'linear', 'route', 'gather', 'quantize', 'linearExperts'], 'f32'],
+  ] as const)(
+    'quantises rows before they are copied to their experts, in groups: %s',
+    (encoding, ends, form) => {
+      const b = graphBuilder()
+      const normed = b.rmsnorm('norm', b.embed('e', matrix(64, { e: VOCAB })), vector({ norm: 64 }), 1e-5)
+      const router = b.linear('router', normed, matrix(64, { router: 2 }))
+      const choice = { experts: 2, used: 1, normalize: false }
+      const y = b.routed('mlp', normed, router, choice, (rows, linear) =>
+        linear('down', rows, matrix(64, { 'experts.0': 64, 'experts.1': 64 })),
+      )
+      const { nodes } = optimize(b.finish(y), (name) => (name.startsWith('experts') ? encoding : 'f32'))
+      expect(nodes.map(({ op }) => op)).toEqual(['embed', ...ends, 'combine'])
+      const gather = nodes.find((node) => node.op === 'gather')
+      expect([gather?.input.form, gather?.output.form]).toEqual([form, form])
+    },
+  )
   test('changes nothing if every weight is a float', () => {
     const graph = block(32)
     expect(quantizeActivations(graph, () => 'f16')).toEqual(graph)

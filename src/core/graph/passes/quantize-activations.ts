@@ -98,31 +98,47 @@ export function orderInputs(graph: Graph, encodingOf: EncodingOf, orderOf: Order
 
 export function quantizeActivations(graph: Graph, encodingOf: EncodingOf): Graph {
   const quantized = new Map<number, Value>()
+  const readsA8Rows = a8Readers(graph, encodingOf)
   let id = nextId(graph)
   for (const node of graph.nodes) {
     const isMade = node.op !== 'embed' && 'input' in node && node.input.form === 'a8'
-    if (isMade || !readsA8(node, encodingOf) || quantized.has(node.input.id)) continue
+    if (isMade || !readsA8Rows(node) || quantized.has(node.input.id)) continue
     quantized.set(node.input.id, { ...node.input, id: id++, form: 'a8', label: `${node.input.label}.a8` })
   }
   const readAsF32 = new Set([graph.output.id, graph.hidden.id])
   for (const node of graph.nodes) {
     for (const input of inputsOf(node)) {
-      const isQuantizedInput = readsA8(node, encodingOf) && input === node.input
+      const isQuantizedInput = readsA8Rows(node) && input === node.input
       if (!isQuantizedInput) readAsF32.add(input.id)
     }
   }
   const nodes = graph.nodes.flatMap((original): Node[] => {
-    const node: Node = readsA8(original, encodingOf)
+    const node: Node = readsA8Rows(original)
       ? { ...original, input: quantized.get(original.input.id) ?? original.input }
       : original
     const { output } = node
     const a8 = output && quantized.get(output.id)
     if (output === undefined || a8 === undefined) return [node]
+    if (node.op === 'gather' && readsA8Rows(original)) return [{ ...node, output: a8 }]
     if (!makesA8(node)) return [node, { op: 'quantize', input: output, output: a8 }]
     const isKept = node.op === 'conv1d' || readAsF32.has(output.id)
     return [{ ...node, output: isKept ? output : undefined, quantized: a8 }]
   })
   return { ...graph, nodes }
+}
+
+/**
+ * Finds the nodes that read a8 rows: quantised linears, and gathers that only these read. A row is then
+ * quantised once, not once for each of its experts.
+ */
+function a8Readers(graph: Graph, encodingOf: EncodingOf) {
+  const readers = readersOf(graph)
+  const isLinear = (node: Node | undefined, input: Value) =>
+    node !== undefined && readsA8(node, encodingOf) && node.input === input
+  return (node: Node): node is NodeOf<'linear' | 'linearExperts' | 'gather'> => {
+    if (node.op !== 'gather') return readsA8(node, encodingOf)
+    return readers.get(node.output.id)?.every((index) => isLinear(graph.nodes[index], node.output)) === true
+  }
 }
 
 /** The kernels that can write a8 rows. Attention can do so only if no group spans two heads. */

@@ -89,7 +89,8 @@ export const slotsOf = (op: PlanOp): number[] =>
 export const weightBytes = (plan: Plan, op: PlanOp): number =>
   slotsOf(op).reduce((sum, slot) => sum + (plan.slots[slot]?.bytes ?? 0), 0)
 
-function rowsOf(code: number, { tokens, logitRows }: StepShape): number {
+/** Rows that an op processes in a step; `code` is its field `rows`. */
+export function rowsOf(code: number, { tokens, logitRows }: StepShape): number {
   if (code >= ROWS.routed) return tokens * (code - ROWS.routed)
   return code === ROWS.logits ? logitRows : tokens
 }

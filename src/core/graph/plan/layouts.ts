@@ -1,8 +1,7 @@
-// Layouts: the offset of each layer in a block of 64 positions and in a sequence's slab, and the strides of
-// rows.
+// Layouts: the offset of each layer in a block of 64 positions and in a sequence's slab.
 import { BLOCK_POSITIONS } from '../../abi/constants.ts'
 import {
-  GROUP_SIZE,
+  floatStride,
   isSparse,
   matrixBytes,
   type PackedEncoding,
@@ -109,15 +108,6 @@ function recurrentState(
     default:
       return undefined
   }
-}
-
-/** Bytes of a row of f32, padded with zeros to a whole group. */
-export const floatStride = (width: number): number => roundUp(width, GROUP_SIZE) * 4
-
-/** Bytes of a row of int8 codes, scales and sums. */
-export function a8Stride(width: number): number {
-  const codes = roundUp(width, GROUP_SIZE)
-  return roundUp(codes + 8 * (codes / GROUP_SIZE), 16)
 }
 
 /** Bytes per position after the codes of one KV head: f32 scales, f32 offsets, i32 sums. */

@@ -3,13 +3,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { ABI } from '../../abi/constants.ts'
-import type { Encoding } from '../../abi/encodings.ts'
+import { a8Stride, type Encoding, floatStride } from '../../abi/encodings.ts'
 import { graphBuilder, matrix, vector } from '../builder.ts'
 import { optimize } from '../compile-graph.ts'
 import type { Value } from '../ir.ts'
 import { basesOf, type Graph, inputsOf, type Node, outputsOf } from '../nodes.ts'
 import { randomGraph, VOCAB } from '../testing/models.ts'
-import { a8Stride, floatStride } from './layouts.ts'
 import { type MemoryPlan, planMemory } from './plan-memory.ts'
 
 const CAPACITY = { tokens: 5, logitRows: 2 }

@@ -1,12 +1,11 @@
 // Plans the arena: where each value's rows are, and the arena's size.
 import { ABI } from '../../abi/constants.ts'
-import { ROW_PADDING, roundUp } from '../../abi/encodings.ts'
+import { a8Stride, floatStride, ROW_PADDING, roundUp } from '../../abi/encodings.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import { cutValuesOf } from '../cut-rows.ts'
 import type { AttentionShape, Dim, Value } from '../ir.ts'
 import { type Graph, inputsOf, type Node, type NodeOf, outputsOf } from '../nodes.ts'
 import { type Lifetime, planArena } from './arena.ts'
-import { a8Stride, floatStride } from './layouts.ts'
 
 /** Maximum number of rows in a step. */
 export interface Capacity {

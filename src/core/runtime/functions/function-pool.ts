@@ -3,16 +3,8 @@ import { reasonOf } from '../../base/errors.ts'
 import type { ComputePort } from '../host.ts'
 import { diedError, disposedError } from '../pool.ts'
 import type { FunctionRequest } from './function-thread.ts'
-import {
-  addFunctions,
-  closeRun,
-  MAX_WORKERS,
-  openRun,
-  runSteps,
-  STEP_STATE_WORDS,
-  type StepList,
-  type ThreadState,
-} from './step-list.ts'
+import { callWorker, closeRun, endWaits, MAX_WORKERS, openRun, WAIT_MS } from './gate.ts'
+import { addFunctions, runSteps, type StepList, stateWords, type ThreadState } from './step-list.ts'
 
 /** Needed because a worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
@@ -22,6 +14,8 @@ interface FunctionPoolOptions extends Omit<ThreadState, 'functions'> {
   /** Ends of the workers' stacks, one per worker. */
   readonly stackTops: readonly number[]
   readonly startWorker: () => ComputePort
+  /** How long workers wait for the next run before their next message. Default: `WAIT_MS`. */
+  readonly waitMs?: number | undefined
 }
 
 export class FunctionPool {
@@ -54,7 +48,8 @@ export class FunctionPool {
   /** Adds a module, whose functions are assigned the next numbers on every thread. */
   add(code: WebAssembly.Module): void {
     addFunctions(this.#state, code)
-    this.#post(() => ({ type: 'code', code }))
+    const request: FunctionRequest = { type: 'code', code }
+    for (const port of this.#ports) port.postMessage(request)
   }
 
   /**
@@ -66,11 +61,11 @@ export class FunctionPool {
     this.#check()
     const { states, count } = lists[0]!
     const words = new Int32Array(this.#state.memory.buffer)
-    words.fill(0, states / 4, states / 4 + STEP_STATE_WORDS * count)
+    words.fill(0, states / 4, states / 4 + stateWords(this.threads) * count)
     if (isShared) {
-      const number = ++this.#run
-      openRun(this.#state, number)
-      this.#post((index) => ({ type: 'steps', run: { list: lists[index + 1]!, number } }))
+      openRun(this.#state, ++this.#run, lists)
+      for (const [index, port] of this.#ports.entries())
+        if (!callWorker(this.#state, index + 1)) port.postMessage({ type: 'steps' })
     }
     let done = false
     try {
@@ -86,11 +81,8 @@ export class FunctionPool {
   dispose(): void {
     this.#ended = true
     this.#state.engine.poison(this.#state.sync)
+    endWaits(this.#state, this.threads)
     for (const port of this.#ports.splice(0)) port.terminate()
-  }
-
-  #post(request: (index: number) => FunctionRequest): void {
-    for (const [index, port] of this.#ports.entries()) port.postMessage(request(index))
   }
 
   #check(): void {
@@ -107,7 +99,7 @@ export class FunctionPool {
   }
 
   async #start(
-    { module, memory, sync, gate, stackTops, startWorker }: FunctionPoolOptions,
+    { module, memory, sync, gate, stackTops, startWorker, waitMs = WAIT_MS }: FunctionPoolOptions,
     index: number,
   ): Promise<void> {
     const port = startWorker()
@@ -127,7 +119,7 @@ export class FunctionPool {
       const thread = index + 1
       const stackTop = stackTops[index]!
       const { threads } = this
-      port.postMessage({ type: 'functions', module, memory, stackTop, sync, gate, thread, threads })
+      port.postMessage({ type: 'functions', module, memory, stackTop, sync, gate, thread, threads, waitMs })
     }).finally(() => clearTimeout(timer))
   }
 }

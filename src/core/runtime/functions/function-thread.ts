@@ -2,7 +2,8 @@
 import { reasonOf } from '../../base/errors.ts'
 import type { ComputeReply } from '../compute-thread.ts'
 import { instantiateEngine } from '../module.ts'
-import { addFunctions, joinRun, type SharedRun, type ThreadState } from './step-list.ts'
+import { serveRuns, type WorkerState } from './gate.ts'
+import { addFunctions } from './step-list.ts'
 
 /** From a pool to a compute worker. `functions` comes first, and only once. */
 export type FunctionRequest =
@@ -16,11 +17,13 @@ export type FunctionRequest =
       readonly gate: number
       readonly thread: number
       readonly threads: number
+      /** How long to wait for the next run before the next message, in milliseconds. */
+      readonly waitMs: number
     }
   /** Functions of a network, called by their numbers from now on. */
   | { readonly type: 'code'; readonly code: WebAssembly.Module }
-  /** Takes part in one run, unless it ends before the worker begins. */
-  | { readonly type: 'steps'; readonly run: SharedRun }
+  /** There is a run, unless it has ended. Only a worker that does not wait for runs is told. */
+  | { readonly type: 'steps' }
 
 export const isFunctionRequest = <Other extends { readonly type: string }>(
   request: Other | FunctionRequest,
@@ -29,20 +32,20 @@ export const isFunctionRequest = <Other extends { readonly type: string }>(
 
 /** Handles these requests. `post` sends replies to the pool. */
 export function functionThread(post: (reply: ComputeReply) => void): (request: FunctionRequest) => void {
-  let state: (ThreadState & { readonly thread: number; readonly threads: number }) | undefined
+  let state: WorkerState | undefined
   return (request) => {
     try {
       if (request.type === 'functions') {
-        const { module, memory, stackTop, sync, gate, thread, threads } = request
+        const { module, memory, stackTop, sync, gate, thread, threads, waitMs } = request
         const engine = instantiateEngine(module, memory)
         engine.__stack_pointer.value = stackTop
-        state = { engine, functions: [], sync, gate, memory, thread, threads }
+        state = { engine, functions: [], sync, gate, memory, thread, threads, waitMs, joined: 0 }
         post({ type: 'ready' })
         return
       }
       if (state === undefined) throw new Error(`${request.type} came before functions`)
       if (request.type === 'code') addFunctions(state, request.code)
-      else joinRun(state, request.run, state.thread, state.threads)
+      serveRuns(state)
     } catch (error) {
       if (state !== undefined) state.engine.poison(state.sync)
       post({ type: 'failed', message: reasonOf(error) })

@@ -2,6 +2,10 @@
 //
 // Threads claim parts of a step. A thread goes on to the next step once all parts are finished, whichever
 // thread computed them, so a late thread delays no other: it finds its steps finished and catches up.
+//
+// The parts are divided into one slice per thread. A thread first takes those of its own slice in order,
+// then the remaining ones of other slices from their ends, as in wasm/core/sync.h. So it mostly reads what
+// it wrote itself in the step before, which is still in its core's cache.
 import { SYNC } from '../../abi/constants.ts'
 import { rowsAfter } from '../../abi/records.ts'
 import type { EngineExports } from '../module.ts'
@@ -10,28 +14,21 @@ import type { EngineExports } from '../module.ts'
 export type StepFunction = (record: number, first: number, last: number) => void
 
 /**
- * Words of a step in a list. `function`: a function's number, or ENGINE_OP. `part`: how many units a thread
- * claims at once; 0 for an op of the engine that all threads compute together. Any other op is one unit.
+ * Words of a step in a list. `function`: a function's number, or ENGINE_OP. `parts`: into how many parts its
+ * units are divided; 0 for an op of the engine that all threads compute together. Any other op is one part.
  */
-export const STEP_ENTRY = { function: 0, record: 1, units: 2, part: 3 } as const
+export const STEP_ENTRY = { function: 0, record: 1, units: 2, parts: 3 } as const
 export const STEP_ENTRY_WORDS = 4
 export const ENGINE_OP = -1
 
 /**
- * Words that the threads share for each step: how many of its parts are claimed, and how many are finished.
+ * Words that the threads share for each step: how many parts are finished, then for each slice how many are
+ * claimed, those from its front in the low half and those from its end in the high half.
  */
-const STEP_STATE = { claimed: 0, finished: 1 } as const
-export const STEP_STATE_WORDS = 2
-
-/**
- * The gate of a pool is one word: the number of the run, whether it has ended, and how many workers take
- * part. A worker that receives a run's list after its end must not read it, because the memory may have been
- * reused.
- */
-const GATE = { run: 256, ended: 128, workers: 127 } as const
-
-/** The most threads besides the first that a gate can count. */
-export const MAX_WORKERS = GATE.workers
+const STEP_STATE = { finished: 0, claims: 1 } as const
+const FROM_FRONT = 1
+const FROM_END = 2 ** 16
+export const stateWords = (threads: number): number => STEP_STATE.claims + threads
 
 /** The addresses of the data that the threads of a run share, and of one thread's list. */
 export interface StepList {
@@ -42,18 +39,12 @@ export interface StepList {
   readonly states: number
 }
 
-/** A run that workers may join. */
-export interface SharedRun {
-  readonly list: StepList
-  readonly number: number
-}
-
 export interface ThreadState {
   readonly engine: EngineExports
   /** Functions, in the order in which they were added. */
   readonly functions: StepFunction[]
   readonly sync: number
-  /** The address of the gate. */
+  /** The address of the gate (gate.ts). */
   readonly gate: number
   readonly memory: WebAssembly.Memory
 }
@@ -61,10 +52,10 @@ export interface ThreadState {
 /**
  * How many times a word is read before its reader sleeps, and for how long it sleeps until it looks again.
  */
-const SPINS = 100_000
-const SLEEP_MS = 100
+export const SPINS = 100_000
+export const SLEEP_MS = 100
 /** If no part is finished for so many sleeps, the missing threads are assumed dead. */
-const PATIENCE = 200
+export const PATIENCE = 200
 /** Bit of `finished`: set while a thread sleeps on the word and has to be woken. */
 const SLEEPER = 2 ** 30
 
@@ -81,25 +72,49 @@ export function runSteps(
     const record = words[entry + STEP_ENTRY.record]!
     const number = words[entry + STEP_ENTRY.function]!
     const units = words[entry + STEP_ENTRY.units]!
-    const part = words[entry + STEP_ENTRY.part]!
-    if (part === 0) {
+    const parts = words[entry + STEP_ENTRY.parts]!
+    if (parts === 0) {
       // All threads meet at the end of an op.
       if (engine.run(sync, record, rowsAfter(record), 0, 1, thread, threads) !== 0) return false
       continue
     }
-    const state = states / 4 + step * STEP_STATE_WORDS
-    const parts = Math.ceil(units / part)
-    for (;;) {
-      const next = Atomics.add(words, state + STEP_STATE.claimed, 1)
-      if (next >= parts) break
-      if (number !== ENGINE_OP) functions[number]!(record, next * part, Math.min(units, (next + 1) * part))
-      else if (engine.run(sync, record, rowsAfter(record), 0, 1, 0, 1) !== 0) return false
-      const finished = state + STEP_STATE.finished
-      if (Atomics.add(words, finished, 1) >= SLEEPER) Atomics.notify(words, finished)
+    const state = states / 4 + step * stateWords(threads)
+    const finished = state + STEP_STATE.finished
+    const slices = Math.min(threads, parts)
+    for (let visited = 0; visited < slices; visited++) {
+      const slice = (thread + visited) % slices
+      const begin = Math.floor((parts * slice) / slices)
+      const end = Math.floor((parts * (slice + 1)) / slices)
+      for (;;) {
+        const part = claimPart(words, state + STEP_STATE.claims + slice, begin, end, visited === 0)
+        if (part === end) break
+        if (number === ENGINE_OP) {
+          if (engine.run(sync, record, rowsAfter(record), 0, 1, 0, 1) !== 0) return false
+        } else functions[number]!(record, firstUnit(units, part, parts), firstUnit(units, part + 1, parts))
+        if (Atomics.add(words, finished, 1) >= SLEEPER) Atomics.notify(words, finished)
+      }
     }
-    if (!isFinished(words, state + STEP_STATE.finished, parts, sync)) return false
+    if (!isFinished(words, finished, parts, sync)) return false
   }
   return true
+}
+
+const firstUnit = (units: number, part: number, parts: number): number => Math.floor((units * part) / parts)
+
+/** Claims one of the parts from `begin` to `end`, which `claims` counts. Returns `end` if none is left. */
+function claimPart(
+  words: Int32Array,
+  claims: number,
+  begin: number,
+  end: number,
+  fromFront: boolean,
+): number {
+  const isLeft = (taken: number): boolean => (taken & 0xffff) + (taken >>> 16) < end - begin
+  // Reading first spares the other threads a line of memory that changes.
+  if (!isLeft(Atomics.load(words, claims))) return end
+  const taken = Atomics.add(words, claims, fromFront ? FROM_FRONT : FROM_END)
+  if (!isLeft(taken)) return end
+  return fromFront ? begin + (taken & 0xffff) : end - 1 - (taken >>> 16)
 }
 
 /** Waits until all parts are finished. Returns false if the pool is poisoned. */
@@ -115,43 +130,6 @@ function isFinished(words: Int32Array, finished: number, parts: number, sync: nu
     last = seen
   }
   return false
-}
-
-/** Lets workers join a run from now on. Call it after the states of its steps are 0. */
-export function openRun({ gate, memory }: ThreadState, number: number): void {
-  Atomics.store(new Int32Array(memory.buffer), gate / 4, number * GATE.run)
-}
-
-/** Bars workers from joining, and waits for those that did. Returns false if the pool is poisoned. */
-export function closeRun({ gate, sync, memory }: ThreadState): boolean {
-  const words = new Int32Array(memory.buffer)
-  Atomics.or(words, gate / 4, GATE.ended)
-  for (let spins = 0; ; spins++) {
-    const now = Atomics.load(words, gate / 4)
-    if ((now & GATE.workers) === 0) return true
-    if (spins < SPINS) continue
-    if (Atomics.load(words, sync / 4 + SYNC.poison) !== 0 || spins > SPINS + PATIENCE) return false
-    Atomics.wait(words, gate / 4, now, SLEEP_MS)
-  }
-}
-
-/** A worker's part of a run, unless the run has ended. */
-export function joinRun(
-  state: ThreadState,
-  { list, number }: SharedRun,
-  thread: number,
-  threads: number,
-): void {
-  const words = new Int32Array(state.memory.buffer)
-  const gate = state.gate / 4
-  for (let seen = Atomics.load(words, gate); ; ) {
-    if ((seen & ~GATE.workers) !== ((number * GATE.run) | 0)) return
-    const old = Atomics.compareExchange(words, gate, seen, seen + 1)
-    if (old === seen) break
-    seen = old
-  }
-  runSteps(state, list, thread, threads)
-  if ((Atomics.sub(words, gate, 1) & GATE.ended) !== 0) Atomics.notify(words, gate)
 }
 
 /** Adds the functions of a module, which are exported as `f0`, `f1` and so on. */

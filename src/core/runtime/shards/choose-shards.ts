@@ -1,9 +1,8 @@
 // Chooses the number of shards and the share of each, from measured speeds and the bytes of a step.
 
 import { ABI, STEP, STEP_WORDS, SYNC_WORDS } from '../../abi/constants.ts'
-import { matrixBytes } from '../../abi/encodings.ts'
+import { a8Stride, floatStride, matrixBytes } from '../../abi/encodings.ts'
 import { steadyClock } from '../../base/time/clocks.ts'
-import { a8Stride, floatStride } from '../../graph/plan/layouts.ts'
 import type { PlanOp } from '../../graph/plan/plan.ts'
 import type { Arena } from '../memory/arena.ts'
 import type { EngineExports } from '../module.ts'

@@ -3,7 +3,7 @@
 import { type ByteSource, blobSource, filledSource, readInto } from '../../base/bytes.ts'
 import { HalfbyteError } from '../../base/errors.ts'
 import type { Manifest } from './manifest.ts'
-import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums } from './sums.ts'
+import { addSum, CHUNK_BYTES, chunkBytes, PIECE_BYTES, type Sums, summerOf } from './sums.ts'
 import { type FolderEntry, openSyncReader, type SyncReader } from './sync-file.ts'
 
 /** Reads throw `integrity`, with the byte range, for a chunk that does not match its sum. */
@@ -43,9 +43,10 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
   /** The state of each chunk. */
   const isRight = sums.map((sum) => sum === null)
   /**
-   * A buffer for chunks of which a read needs only a part. A read claims it, because others run in parallel.
+   * A buffer for chunks of which a read needs only a part, unless the target's memory has one. A read claims
+   * it, because others run in parallel.
    */
-  let spare: Uint8Array | undefined
+  const own: { spare: Uint8Array | undefined } = { spare: undefined }
   /**
    * Reads a whole chunk, and copies the bytes that overlap `target`, which starts at `offset` in the file.
    */
@@ -54,14 +55,16 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
     const end = start + chunkBytes(index, size)
     let sum = 0
     let passing: Uint8Array | undefined
+    const lent = summerOf(target)
+    const owner = lent !== undefined && pieceBytes === PIECE_BYTES ? lent : own
     for (let at = start; at < end; ) {
       const next = Math.min(at + pieceBytes, end)
       const from = Math.max(at, offset)
       const to = Math.min(next, offset + target.byteLength)
       const isWhole = from === at && to === next
       if (!isWhole) {
-        passing ??= spare ?? new Uint8Array(Math.min(pieceBytes, size))
-        spare = undefined
+        passing ??= owner.spare ?? new Uint8Array(Math.min(pieceBytes, size))
+        owner.spare = undefined
       }
       const piece = isWhole ? target.subarray(at - offset, next - offset) : passing!.subarray(0, next - at)
       await read(piece, at)
@@ -69,7 +72,7 @@ function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnTyp
       if (!isWhole && from < to) target.set(piece.subarray(from - at, to - at), from - offset)
       at = next
     }
-    spare = passing ?? spare
+    owner.spare = passing ?? owner.spare
     if (sum !== sums[index]) throw damaged(name, start, end)
     isRight[index] = true
   }

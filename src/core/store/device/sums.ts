@@ -9,12 +9,34 @@ export const PIECE_BYTES = 256 << 10
 /** How many words can be added, two bytes in each 32-bit word, before one sum overflows into the other. */
 const RUN_WORDS = 256
 
+/** What sums bytes in the engine's memory faster than `addSum`. */
+export interface Summer {
+  /** Continues a sum with `count` bytes at an address. The result may be negative. */
+  readonly sum: (sum: number, address: number, count: number) => number
+  /**
+   * `PIECE_BYTES` of the memory, for bytes that are only summed. A reader takes them away while it uses them.
+   */
+  spare: Uint8Array | undefined
+}
+
+const summers = new WeakMap<ArrayBufferLike, Summer>()
+
+/** Sets or removes what sums bytes of a memory, until the memory grows. */
+export function sumWith(summer: Summer | undefined, { buffer }: { readonly buffer: ArrayBufferLike }): void {
+  if (summer === undefined) summers.delete(buffer)
+  else summers.set(buffer, summer)
+}
+
+export const summerOf = ({ buffer }: Uint8Array): Summer | undefined => summers.get(buffer)
+
 /**
  * Continues a chunk's sum, which starts at 0, with `bytes`: Adler-32 that begins with 0. It detects
  * accidental changes, not deliberate ones.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
   const { buffer, byteOffset, byteLength } = bytes
+  const summer = summers.get(buffer)
+  if (summer !== undefined) return summer.sum(sum, byteOffset, byteLength) >>> 0
   const head = -byteOffset & 3
   if (byteLength < head + 16) return addBytes(sum, bytes)
   const words = new Int32Array(buffer, byteOffset + head, ((byteLength - head) >> 4) << 2)

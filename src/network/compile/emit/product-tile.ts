@@ -77,12 +77,19 @@ export class TileEmitter {
     const code = this.#code
     const { k, tile, from, a, aK } = this.#at
     const sums = Array.from({ length: (PANELS_AT_ONCE * PANEL_BYTES) / VECTOR }, () => code.local('v128'))
-    for (const sum of sums) code.floats(0).set(sum)
     const panels = Array.from({ length: PANELS_AT_ONCE }, () => code.local('i32'))
+    const { isCoded } = this.#form
     for (const [index, panel] of panels.entries()) {
       code.get(index === 0 ? from : panels[index - 1]!)
+      // The one before has been advanced past the numbers that its sums begin with.
       if (index > 0) code.get(k).number(PANEL_BYTES).plain('i32.mul').plain('i32.add')
       code.set(panel)
+      for (const half of [0, 1]) {
+        if (isCoded) code.get(panel).memory('v128.load', VECTOR * half)
+        else code.floats(0)
+        code.set(sums[2 * index + half]!)
+      }
+      if (isCoded) code.increase(panel, PANEL_BYTES)
     }
     const at = code.local('i32')
     const left = code.local('i32')
@@ -90,15 +97,19 @@ export class TileEmitter {
     const numbers = code.local('v128')
     code.get(a).set(at).get(k).set(left)
     code.loop(() => {
-      code.get(at).memory('v128.load32_splat').set(x)
+      const isInPairs = isCoded && this.#target.dot === 'pairs'
+      if (!isInPairs) this.#load(at, 0, x)
       for (const [index, panel] of panels.entries()) {
-        for (const half of [0, 1]) {
-          code
-            .get(panel)
-            .memory('v128.load', VECTOR * half)
-            .set(numbers)
-          this.#multiply(sums[2 * index + half]!, x, numbers)
-        }
+        const own = sums.slice(2 * index, 2 * index + 2)
+        if (isInPairs) this.#pairs(own, [at], panel, 0)
+        else
+          for (const [half, sum] of own.entries()) {
+            code
+              .get(panel)
+              .memory('v128.load', VECTOR * half)
+              .set(numbers)
+            this.#multiply(sum, x, numbers)
+          }
         code.increase(panel, PANEL_BYTES)
       }
       if (this.#form.isUnit) code.increase(at, 4)
@@ -198,13 +209,7 @@ export class TileEmitter {
       .memory('v128.load', PANEL_BYTES * step + VECTOR)
       .set(high)
     for (const [row, address] of at.entries()) {
-      if (!this.#form.isByColumn)
-        code
-          .get(address)
-          .memory('v128.load32_splat', 4 * step)
-          .set(x)
-      if (this.#form.isCoded && this.#target.dot === 'signed')
-        code.get(x).integers(SIGNS).vector('v128.xor').set(x)
+      if (!this.#form.isByColumn) this.#load(address, step, x)
       for (const [half, numbers] of [low, high].entries()) {
         if (this.#form.isByColumn)
           code
@@ -214,6 +219,14 @@ export class TileEmitter {
         this.#multiply(sums[2 * row + half]!, x, numbers)
       }
     }
+  }
+
+  /** A row's number, or four codes, in each lane. */
+  #load(address: Local, step: number, x: Local): void {
+    const code = this.#code
+    code.get(address).memory('v128.load32_splat', 4 * step)
+    if (this.#form.isCoded && this.#target.dot === 'signed') code.integers(SIGNS).vector('v128.xor')
+    code.set(x)
   }
 
   /** Four codes of each row, widened to 16 bits, two at a time. */

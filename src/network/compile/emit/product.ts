@@ -140,7 +140,7 @@ class ProductEmitter {
         code.get(this.#a).get(column).number(2).plain('i32.shl').plain('i32.add').set(this.#a)
       const count = code.local('i32')
       code.number(1).set(count)
-      if (this.#form.b === 'packed' && !this.#form.isWindowed && !this.#form.isCoded)
+      if (this.#form.b === 'packed' && !this.#form.isWindowed)
         this.#several({ rows, starts, unit, last, column }, count)
       code.get(count).number(1).plain('i32.eq')
       code.when(() => this.#tiles(rows, starts))

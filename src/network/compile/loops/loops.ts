@@ -47,13 +47,20 @@ export interface GivenConstant {
    * Set for the sums of 8-bit codes, [count]: of each filter, or of each column of a matrix. Every u8 code
    * counts 128 less. Cannot be combined with the other options.
    */
-  readonly summed?: CodedForm | undefined
+  readonly summed?: CodedPlace | undefined
 }
 
 /**
  * How a constant holds 8-bit codes: `filters` [count, channels of a group, ...taps], or a `matrix` [k, n].
  */
 export type CodedForm = 'filters' | 'matrix'
+
+/** Where a constant's 8-bit codes are. */
+export interface CodedPlace {
+  readonly form: CodedForm
+  /** Which matrix of several, [count, k, n]. Default: there is one. */
+  readonly index?: number | undefined
+}
 
 /**
  * `words`: four bytes per element, the first byte lowest. `nibbles`: one 4-bit code per element, a byte's
@@ -160,8 +167,7 @@ export interface ProductLoop extends LoopBase {
  * Constant filters, or a matrix, as codes, and what their sums begin with. The zero point is 0 of i8 codes,
  * and 128 of u8 ones.
  */
-export interface CodeMatrix {
-  readonly form: CodedForm
+export interface CodeMatrix extends CodedPlace {
   /** The zero point of A's codes, as they are stored. */
   readonly zero: number
   /**

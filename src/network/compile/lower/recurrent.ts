@@ -1,22 +1,30 @@
 // Handlers of recurrent layers. The products of all steps with the input weights are computed at once. Each
-// step is then a product with the state, followed by elementwise loops.
+// step is then a product with the state, followed by elementwise loops. If the weights are 8-bit codes,
+// inputs and states are rounded to codes, too.
 import { hasInput, type Node } from '../../onnx/ir/graph.ts'
 import { flagOf, unclaimed, wants } from '../../onnx/ir/operator.ts'
 import { checkPlain, isBackward, type Recurrence, recurrenceOf } from '../../onnx/operators/recurrent.ts'
 import { dimsOf, type Ref, refTo, type Value } from '../loops/loops.ts'
 import { add, apply, arg, div, mul, number, sub, type Tree } from '../loops/tree.ts'
 import { sliced, transposed, whole } from '../loops/view.ts'
+import { type LayerCodes, layerCodes, multiplyRounded } from './codes/layer-codes.ts'
 import type { Handler, SomeHandlers } from './handler.ts'
 import { reshape } from './lowering/layouts.ts'
 import { filled, map } from './lowering/loops.ts'
 import type { Lowering } from './lowering/lowering.ts'
 import { multiply } from './lowering/sums.ts'
 
-/** Each step adds two to four loops to a program. */
+/** Each step adds two to four loops to a program, or twice as many if it rounds its state. */
 const MAX_STEPS = 2000
 
 const sigmoid = (x: Tree): Tree => div(number(1), add(number(1), apply('exp', apply('neg', x))))
 const tanh = (x: Tree): Tree => apply('tanh', x)
+
+/** A matrix as floats, or as the codes of which they were made. */
+interface Weights {
+  readonly floats: Ref
+  readonly codes: LayerCodes | undefined
+}
 
 /** The inputs of a step in one direction. */
 interface Layer {
@@ -24,7 +32,7 @@ interface Layer {
   /** [batch, gates x hidden]: the products of the step's inputs, plus biases. */
   readonly inputs: Ref
   /** [hidden, gates x hidden]. */
-  readonly weights: Ref
+  readonly weights: Weights
   /** [gates x hidden], for the state. */
   readonly bias: Ref | undefined
   readonly state: Ref
@@ -33,14 +41,17 @@ interface Layer {
 
 type Step = (lowering: Lowering, node: Node, layer: Layer) => { readonly state: Ref; readonly cell: Ref }
 
+const product = (lowering: Lowering, node: Node, x: Ref, { floats, codes }: Weights): Ref =>
+  codes === undefined ? multiply(lowering, node, x, floats) : multiplyRounded(lowering, node, x, codes)
+
 const part = (ref: Ref, gate: number, hidden: number): Ref => {
   const axis = dimsOf(ref).length - 1
   return { ...ref, view: sliced(ref.view, axis, gate * hidden, hidden) }
 }
 
 /** The state's contribution to the gates. */
-function fromState(lowering: Lowering, node: Node, state: Ref, weights: Ref, bias: Ref | undefined): Ref {
-  const made = multiply(lowering, node, state, weights)
+function fromState(lowering: Lowering, node: Node, state: Ref, weights: Weights, bias: Ref | undefined): Ref {
+  const made = product(lowering, node, state, weights)
   return bias === undefined ? made : map(lowering, node, [made, bias], add(arg(0), arg(1)))
 }
 
@@ -61,12 +72,16 @@ const lstmStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, 
 /** Gates in the order update, reset, hidden. */
 const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, cell }) => {
   const isAfter = flagOf(node, 'linear_before_reset')
-  const both = { ...weights, view: sliced(weights.view, 1, 0, 2 * hidden) }
+  const { floats } = weights
+  const some = (from: number, count: number): Weights => ({
+    floats: { ...floats, view: sliced(floats.view, 1, from * hidden, count * hidden) },
+    codes: undefined,
+  })
   const own = fromState(
     lowering,
     node,
     state,
-    isAfter ? weights : both,
+    isAfter ? weights : some(0, 2),
     isAfter ? bias : bias && { ...bias, view: sliced(bias.view, 0, 0, 2 * hidden) },
   )
   const gate = (index: number): [Ref, Ref] => [part(inputs, index, hidden), part(own, index, hidden)]
@@ -76,7 +91,7 @@ const gruStep: Step = (lowering, node, { hidden, inputs, weights, bias, state, c
   if (isAfter) candidate = map(lowering, node, [...gate(2), reset], tanh(add(arg(0), mul(arg(2), arg(1)))))
   else {
     const kept = map(lowering, node, [reset, state], mul(arg(0), arg(1)))
-    const made = fromState(lowering, node, kept, part(weights, 2, hidden), bias && part(bias, 2, hidden))
+    const made = fromState(lowering, node, kept, some(2, 1), bias && part(bias, 2, hidden))
     candidate = map(lowering, node, [part(inputs, 2, hidden), made], tanh(add(arg(0), arg(1))))
   }
   const update = map(lowering, node, gate(0), sum)
@@ -149,7 +164,11 @@ function layerOf(
   }
   const transposedRef = (ref: Ref): Ref => ({ ...ref, view: transposed(ref.view, [1, 0]) })
   const x = reshape(lowering, node, lowering.values.ref(node, node.inputs[0]!), [steps * batch, width])
-  const made = multiply(lowering, node, x, transposedRef(ofDirection(1, [rows, width])))
+  const weights = (index: number, width: number): Weights => ({
+    floats: transposedRef(ofDirection(index, [rows, width])),
+    codes: layerCodes(lowering, node, node.inputs[index]!, direction),
+  })
+  const made = product(lowering, node, x, weights(1, width))
   const biases = hasInput(node, 3) ? ofDirection(3, [2 * rows]) : undefined
   const half = (index: number): Ref | undefined =>
     biases && { ...biases, view: sliced(biases.view, 0, index * rows, rows) }
@@ -162,7 +181,7 @@ function layerOf(
   const state = begun(5)
   return {
     products: reshape(lowering, node, products, [steps, batch, rows]),
-    weights: transposedRef(ofDirection(2, [rows, hidden])),
+    weights: weights(2, hidden),
     bias: half(1),
     state,
     cell: gates === 4 ? begun(6) : state,

@@ -1,5 +1,6 @@
 // Lays filters and matrices of 8-bit codes out for products. In: filters [count, channels of a group,
-// ...taps], or a matrix [k, n], whose columns are filters. Out: for each group, panels of eight filters.
+// ...taps], or a matrix [k, n], whose columns are filters, perhaps one of several. Out: for each group,
+// panels of eight filters.
 //
 // A panel begins with the initial values of its eight i32 sums. Then come, for every four codes of a row of
 // A, the codes of the eight filters: four of each filter, or, if codes are multiplied in pairs, first two of
@@ -7,7 +8,7 @@
 import type { Constant } from '../../onnx/ir/graph.ts'
 import { countOf, type Tensor } from '../../onnx/ir/tensor.ts'
 import { type Dot, PANEL, PANEL_BYTES, STEP_CODES } from '../emit/kernel.ts'
-import type { CodedForm, CodeMatrix } from '../loops/loops.ts'
+import type { CodedPlace, CodeMatrix } from '../loops/loops.ts'
 import { readConstant } from './constant-tensor.ts'
 import { SIGN } from './layout-code.ts'
 import type { LayoutMemory, Layouts } from './layouts.ts'
@@ -38,8 +39,8 @@ export class CodeWriter {
     matrix: CodeMatrix,
     signal?: AbortSignal,
   ): Promise<Dot> {
-    const { form, zero, bias, group, order, channels } = matrix
-    const { count, summed, next, step } = filtersOf(constant, form)
+    const { zero, bias, group, order, channels } = matrix
+    const { count, summed, first: begin, next, step } = filtersOf(constant, matrix)
     return this.#withBytes(constant, signal, (from, bytes) => {
       const isSigned = constant.dtype === 'i8'
       const dot = dotFor(bytes, isSigned, this.#memory.dot())
@@ -60,7 +61,7 @@ export class CodeWriter {
           const column = inGroup % PANEL
           const start = to + panel * size
           const first = PANEL_BYTES + column * (dot === 'pairs' ? 2 : STEP_CODES)
-          this.#layouts.filter(start + first, from + filter * next, {
+          this.#layouts.filter(start + first, from + begin + filter * next, {
             places: address,
             count: table.length / 2,
             isSigned,
@@ -76,8 +77,8 @@ export class CodeWriter {
   }
 
   /** Writes the sum of each filter's codes, i32. */
-  async writeSums(to: number, constant: Constant, form: CodedForm, signal?: AbortSignal): Promise<void> {
-    const { count, summed, next, step } = filtersOf(constant, form)
+  async writeSums(to: number, constant: Constant, place: CodedPlace, signal?: AbortSignal): Promise<void> {
+    const { count, summed, first, next, step } = filtersOf(constant, place)
     await this.#withBytes(constant, signal, (from) => {
       // The codes themselves go where a sum is written afterwards.
       const table = Array.from({ length: countOf(summed) }, (_, at) => [at * step, 0]).flat()
@@ -85,7 +86,7 @@ export class CodeWriter {
         for (let filter = 0; filter < count; filter++) {
           const [start, isSigned] = [to + 4 * filter, constant.dtype === 'i8']
           const sum = { count: table.length / 2, isSigned, start, factor: 1, added: 0 }
-          this.#layouts.filter(start, from + filter * next, { ...sum, places })
+          this.#layouts.filter(start, from + first + filter * next, { ...sum, places })
         }
       })
     })
@@ -112,8 +113,9 @@ export class CodeWriter {
 }
 
 /** Bytes of all panels. */
-export function panelBytes(constant: Constant, { form, group, order, channels }: CodeMatrix): number {
-  const { count, summed } = filtersOf(constant, form)
+export function panelBytes(constant: Constant, matrix: CodeMatrix): number {
+  const { group, order, channels } = matrix
+  const { count, summed } = filtersOf(constant, matrix)
   const codes = countOf(order.map((axis) => (axis === 0 ? channels : summed[axis]!)))
   return group * Math.ceil(count / group / PANEL) * (codes / STEP_CODES + 1) * PANEL_BYTES
 }
@@ -133,14 +135,16 @@ const dotFor = (bytes: Uint8Array, isSigned: boolean, dot: Dot): Dot =>
   dot === 'signed' && bytes.includes(isSigned ? SIGN : 0) ? 'pairs' : dot
 
 /**
- * The filters in a constant: how many there are, the sizes of their axes, the elements from one to the next,
- * and from one number of a filter to the next.
+ * The filters in a constant: how many there are, the sizes of their axes, the first one's place, the elements
+ * from one to the next, and from one number of a filter to the next.
  */
-function filtersOf({ dims }: Constant, form: CodedForm) {
-  const [first, second, ...taps] = dims as [number, number, ...number[]]
-  if (form === 'matrix') return { count: second, summed: [first], next: 1, step: second }
-  const summed = [second, ...taps]
-  return { count: first, summed, next: countOf(summed), step: 1 }
+function filtersOf({ dims }: Constant, { form, index }: CodedPlace) {
+  const own = index === undefined ? dims : dims.slice(1)
+  const first = (index ?? 0) * countOf(own)
+  const [rows, columns, ...taps] = own as [number, number, ...number[]]
+  if (form === 'matrix') return { count: columns, summed: [rows], first, next: 1, step: columns }
+  const summed = [columns, ...taps]
+  return { count: rows, summed, first, next: countOf(summed), step: 1 }
 }
 
 /**

@@ -6,14 +6,15 @@ import { HalfbyteError, reasonOf } from '../../../core/base/errors.ts'
 import { endSpan } from '../../../core/base/time/spans.ts'
 import { arenaAligned } from '../../../core/graph/plan/arena.ts'
 import { FunctionPool } from '../../../core/runtime/functions/function-pool.ts'
+import { gateBytes } from '../../../core/runtime/functions/gate.ts'
 import {
   addFunctions,
   ENGINE_OP,
   STEP_ENTRY,
   STEP_ENTRY_WORDS,
-  STEP_STATE_WORDS,
   type StepFunction,
   type StepList,
+  stateWords,
 } from '../../../core/runtime/functions/step-list.ts'
 import type { ComputePort } from '../../../core/runtime/host.ts'
 import { createMemory } from '../../../core/runtime/memory/linear-memory.ts'
@@ -29,7 +30,7 @@ import { moduleBytes } from '../wasm/assembler.ts'
 import { checkHeld, type WithConstants } from './constant-tensor.ts'
 import { Constants, fill, type LaidConstant } from './constants.ts'
 import { dotOf } from './dot.ts'
-import { LEAST_STEPS, listOf, partsOf, type RunPart, sharePart } from './parts.ts'
+import { LEAST_STEPS, listOf, partsOf, type RunPart, sharedParts } from './parts.ts'
 import { Pieces } from './pieces.ts'
 import { type Room, recordBytes, writeRecord } from './records.ts'
 
@@ -40,8 +41,6 @@ const MAX_PAGES = 65_536
 const MAX_BYTES = 2 ** 32 - PAGE
 /** The maximum to request on devices that reserve all shared memory up front. */
 const MIN_SHARED = 256 * 1024 * 1024
-/** The word has a cache line of its own. */
-const GATE_BYTES = 64
 /** Kernels need little stack. */
 const STACK_BYTES = 65_536
 
@@ -59,6 +58,8 @@ export interface MachineOptions {
         readonly start: () => ComputePort
         /** A thread claims at least this much of a step. Default: `LEAST_STEPS`; tests share all steps. */
         readonly leastSteps?: number | undefined
+        /** How long workers wait in memory for the next run. Default: `WAIT_MS`; tests choose. */
+        readonly waitMs?: number | undefined
       }
     | undefined
 }
@@ -134,7 +135,7 @@ export class Machine {
     machine.#pool = await FunctionPool.start({
       engine: machine.#engine!,
       sync: machine.#sync,
-      gate: machine.#allocate(GATE_BYTES),
+      gate: machine.#allocate(gateBytes(workers.threads - 1)),
       memory: machine.#memory,
       module: kernels,
       stackTops: Array.from(
@@ -142,6 +143,7 @@ export class Machine {
         () => machine.#allocate(STACK_BYTES) + STACK_BYTES,
       ),
       startWorker: workers.start,
+      waitMs: workers.waitMs,
     })
     return machine
   }
@@ -310,7 +312,7 @@ export class Machine {
         if (this.#pool === undefined) this.#runAlone(program, placed, part)
         else
           this.#pool.run(
-            placed.lists.map((list) => listOf(list, part)),
+            placed.lists.map((list) => listOf(list, part, this.threads)),
             this.#isShared(program, part),
           )
       }
@@ -376,7 +378,7 @@ export class Machine {
       records: program.steps.map((step) => take(recordBytes(step))),
       entries: take(4 * STEP_ENTRY_WORDS * program.steps.length),
     }))
-    const states = take(4 * STEP_STATE_WORDS * program.steps.length)
+    const states = take(4 * stateWords(this.threads) * program.steps.length)
     this.#grow(next)
     for (const { scratch, records } of threads) {
       const room: Room = {
@@ -418,17 +420,17 @@ export class Machine {
         words[entry + STEP_ENTRY.function] = numbers[index]!
         words[entry + STEP_ENTRY.record] = records[index]!
         words[entry + STEP_ENTRY.units] = isOp ? 1 : step.units
-        words[entry + STEP_ENTRY.part] = this.#part(step)
+        words[entry + STEP_ENTRY.parts] = this.#parts(step)
       }
   }
 
-  #part(step: Step): number {
-    return sharePart(step, this.threads, this.#leastSteps)
+  #parts(step: Step): number {
+    return sharedParts(step, this.threads, this.#leastSteps)
   }
 
   /** Whether several threads can work on these steps at once. */
   #isShared({ steps }: RunnableProgram, { from, to }: RunPart): boolean {
-    return steps.slice(from, to).some((step) => this.#part(step) < ('kernel' in step ? 1 : step.units))
+    return steps.slice(from, to).some((step) => this.#parts(step) !== 1)
   }
 
   /** The maximum size of the memory, if threads share it. */

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { STEP_ENTRY_WORDS } from '../../../core/runtime/functions/step-list.ts'
 import type { Step } from '../program/step.ts'
-import { LEAST_STEPS, listOf, PART_STEPS, partsOf, type RunPart, sharePart } from './parts.ts'
+import { LEAST_STEPS, listOf, PART_STEPS, partsOf, type RunPart, sharedParts } from './parts.ts'
 
 const step = (taken: number, units: number) => ({ taken, units }) as unknown as Step
 const kernel = (taken: number) => ({ taken, kernel: {} }) as unknown as Step
@@ -60,21 +60,23 @@ test('a part ends at its limit, and long steps are split where possible', () => 
 
 test("a part of a thread's list begins at its step", () => {
   const list = { entries: 1000, count: 8, states: 600 }
-  expect(listOf(list, { from: 2, to: 5 })).toEqual({
+  expect(listOf(list, { from: 2, to: 5 }, 3)).toEqual({
     entries: 1000 + 2 * 4 * STEP_ENTRY_WORDS,
     count: 3,
-    states: 616,
+    states: 600 + 2 * 4 * 4,
   })
 })
 
-test('a thread claims a quarter of its share of a step, but at least what is worth a claim', () => {
-  expect(sharePart(step(8 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(20)
-  expect(sharePart(step(80 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(20)
-  expect(sharePart(step(2 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(80)
-  expect(sharePart(step(LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(160)
-  expect(sharePart(step(1, 160), 2, LEAST_STEPS)).toBe(160)
-  expect(sharePart(step(1, 160), 2, 0)).toBe(20)
-  expect(sharePart(step(0, 0), 2, LEAST_STEPS)).toBe(1)
-  expect(sharePart(kernel(2 * LEAST_STEPS), 2, LEAST_STEPS)).toBe(0)
-  expect(sharePart(kernel(LEAST_STEPS), 2, LEAST_STEPS)).toBe(1)
+test('a step has four parts per thread, but only parts that are worth a claim', () => {
+  expect(sharedParts(step(8 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(8)
+  expect(sharedParts(step(80 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(8)
+  expect(sharedParts(step(80 * LEAST_STEPS, 3), 2, LEAST_STEPS)).toBe(2)
+  expect(sharedParts(step(2 * LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(2)
+  expect(sharedParts(step(2 * LEAST_STEPS, 160), 4, LEAST_STEPS)).toBe(2)
+  expect(sharedParts(step(LEAST_STEPS, 160), 2, LEAST_STEPS)).toBe(1)
+  expect(sharedParts(step(1, 160), 2, LEAST_STEPS)).toBe(1)
+  expect(sharedParts(step(1, 160), 2, 0)).toBe(8)
+  expect(sharedParts(step(0, 0), 2, LEAST_STEPS)).toBe(1)
+  expect(sharedParts(kernel(2 * LEAST_STEPS), 2, LEAST_STEPS)).toBe(0)
+  expect(sharedParts(kernel(LEAST_STEPS), 2, LEAST_STEPS)).toBe(1)
 })

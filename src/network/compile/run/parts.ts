@@ -1,10 +1,6 @@
 // Splits a run's steps into parts, between which the thread can receive an abort, and steps into the parts
 // that threads claim.
-import {
-  STEP_ENTRY_WORDS,
-  STEP_STATE_WORDS,
-  type StepList,
-} from '../../../core/runtime/functions/step-list.ts'
+import { STEP_ENTRY_WORDS, type StepList, stateWords } from '../../../core/runtime/functions/step-list.ts'
 import type { Step } from '../program/step.ts'
 
 /** Steps `from` to `to` of a program; with `units`, a range of units within step `from`. */
@@ -46,10 +42,10 @@ export function partsOf(steps: readonly Step[], cuts: boolean): readonly RunPart
 }
 
 /** A part of a thread's list. */
-export const listOf = ({ entries, states }: StepList, { from, to }: RunPart): StepList => ({
+export const listOf = ({ entries, states }: StepList, { from, to }: RunPart, threads: number): StepList => ({
   entries: entries + 4 * STEP_ENTRY_WORDS * from,
   count: to - from,
-  states: states + 4 * STEP_STATE_WORDS * from,
+  states: states + 4 * stateWords(threads) * from,
 })
 
 /**
@@ -57,15 +53,20 @@ export const listOf = ({ entries, states }: StepList, { from, to }: RunPart): St
  */
 const SHARE_PARTS = 4
 
-/** The least cost of a part, about two microseconds: claiming and finishing it takes a fraction of that. */
+/**
+ * The least cost of a part: about half a microsecond of elementwise work, and two of products. Claiming and
+ * finishing it takes a fraction of that.
+ */
 export const LEAST_STEPS = 65_536
 
 /**
- * How many units of a step a thread claims at once, at least `least` steps of `NetworkLimits`. All of a short
- * step is one part. 0 for an op of the engine that all threads compute together.
+ * Into how many parts a step is divided, each at least `least` steps of `NetworkLimits`. A short step is one
+ * part. 0 for an op of the engine that all threads compute together.
  */
-export function sharePart(step: Step, threads: number, least: number): number {
+export function sharedParts(step: Step, threads: number, least: number): number {
   const most = least === 0 ? Number.POSITIVE_INFINITY : Math.floor(step.taken / least)
   if ('kernel' in step) return most > 1 ? 0 : 1
-  return Math.max(1, Math.ceil(step.units / Math.max(1, Math.min(most, SHARE_PARTS * threads))))
+  const parts = Math.max(1, Math.min(most, SHARE_PARTS * threads, step.units))
+  // Equal slices, so that a thread computes the same share of each step.
+  return parts < threads ? parts : parts - (parts % threads)
 }

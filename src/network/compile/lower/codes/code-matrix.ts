@@ -2,7 +2,14 @@
 import type { Node } from '../../../onnx/ir/graph.ts'
 import { countOf } from '../../../onnx/ir/tensor.ts'
 import { STEP_CODES } from '../../emit/kernel.ts'
-import { type CodedForm, type CodeMatrix, dimsOf, type Ref, refTo } from '../../loops/loops.ts'
+import {
+  type CodedForm,
+  type CodedPlace,
+  type CodeMatrix,
+  dimsOf,
+  type Ref,
+  refTo,
+} from '../../loops/loops.ts'
 import { whole } from '../../loops/view.ts'
 import { padded, reshape } from '../lowering/layouts.ts'
 import { moved } from '../lowering/loops.ts'
@@ -26,17 +33,17 @@ interface MatrixSizes {
 
 /**
  * The sizes of a product of codes, whose dims `rows` are [..., m, k], with the constant codes `b`: a matrix
- * [k, n], or filters [n, k]. Undefined if it is not computed in codes.
+ * [k, n], perhaps one of several, or filters [n, k]. Undefined if it is not computed in codes.
  */
 export function matrixSizes(
   { values, graph }: Lowering,
   node: Node,
   rows: readonly number[],
   b: string,
-  form: CodedForm = 'matrix',
+  { form, index }: CodedPlace = { form: 'matrix' },
 ): MatrixSizes | undefined {
   if (!graph.constants.has(b) || !CODE_DTYPES.includes(values.dtype(node, b))) return undefined
-  const [first = 0, second = 0, ...others] = values.dims(node, b)
+  const [first = 0, second = 0, ...others] = values.dims(node, b).slice(index === undefined ? 0 : 1)
   const [k, n] = form === 'matrix' ? [first, second] : [second, first]
   const m = countOf(rows.slice(0, -1))
   const isFit = others.length === 0 && rows.at(-1) === k && k <= MAX_PRODUCTS && m * k * n > 0
@@ -57,7 +64,8 @@ export function matrixSums(
   x: StoredInput,
   { form, filters, bias }: CodedConstant,
 ): Ref | undefined {
-  const sizes = matrixSizes(lowering, node, dimsOf(x.codes), filters.codes, form)
+  const { index } = filters
+  const sizes = matrixSizes(lowering, node, dimsOf(x.codes), filters.codes, { form, index })
   if (sizes === undefined) return undefined
   const { m, k, n } = sizes
   if (filters.zero.length !== 1 && filters.zero.length !== n) return undefined
@@ -70,17 +78,19 @@ export function matrixSums(
     if (more > 0) return padded(lowering, node, rows, around, zero)
     return rows.view.strides[1] === 1 ? rows : moved(lowering, node, rows)
   })
-  const out = values.make(node.outputs[0]!, 'i32', [m, n])
+  const coded = lowering.once(`codes ${filters.codes}`, () => values.coded(node, filters.codes))
+  const out = values.make(node.name, 'i32', [m, n])
   const view = { offset: 0, dims: [k + more, n], strides: [0, 0] }
   lowering.add({
     loop: 'product',
     node: node.name,
     mapping: 'many-to-many',
     out,
-    args: [stepped, { ...values.coded(node, filters.codes), view }],
+    args: [stepped, { ...coded, view }],
     at: whole(out.dims),
     codes: {
       form,
+      index,
       zero: typeof zero === 'number' ? zero : 0,
       bias,
       group: 1,
@@ -90,7 +100,7 @@ export function matrixSums(
   })
   const inputs = () => rowSums(lowering, node, rows, zero)
   const made = centredSums(lowering, node, refTo(out), { form, filters, count: n, zero, own: [n], inputs })
-  return reshape(lowering, node, made, values.dims(node, node.outputs[0]!))
+  return reshape(lowering, node, made, [...dimsOf(x.codes).slice(0, -1), n])
 }
 
 /** The sum of the codes in each row minus their zero points, [m, 1]. */

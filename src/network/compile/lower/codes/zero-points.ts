@@ -26,6 +26,8 @@ export interface StoredInput {
 export interface CodedFilters {
   readonly codes: string
   readonly zero: readonly number[]
+  /** Which matrix of several. Default: there is one. */
+  readonly index?: number | undefined
 }
 
 /** The dtypes of codes that are multiplied as integers. */
@@ -107,7 +109,10 @@ export function centredSums(lowering: Lowering, node: Node, sums: Ref, made: Unc
   let tree = arg(0, 'i32')
   const next = (ref: Ref): Tree => arg(args.push(ref) - 1, 'i32')
   if (typeof zero !== 'number') {
-    const columns = lowering.values.summed(node, filters.codes, form, count)
+    const place = { form, index: filters.index }
+    const columns = lowering.once(`sums of ${filters.codes} ${JSON.stringify(place)}`, () =>
+      lowering.values.summed(node, filters.codes, place, count),
+    )
     const share = apply('i.mul', next(zero), next(reshape(lowering, node, columns, own)))
     tree = apply('i.sub', tree, share)
   }

@@ -8,7 +8,7 @@ import { unheldOf, WHY_UNHELD } from '../../loops/held.ts'
 import {
   type BlockCodes,
   bytesOf,
-  type CodedForm,
+  type CodedPlace,
   type Codes,
   type Packing,
   type Ref,
@@ -173,8 +173,8 @@ export class Values {
   }
 
   /** The sums of a constant's codes: one for each filter or column. */
-  summed(node: Node, name: string, form: CodedForm, count: number): Ref {
-    return this.#coded(node, name, { kind: 'i32', dims: [count], given: { constant: name, summed: form } })
+  summed(node: Node, name: string, summed: CodedPlace, count: number): Ref {
+    return this.#coded(node, name, { kind: 'i32', dims: [count], given: { constant: name, summed } })
   }
 
   #coded(node: Node, name: string, form: Pick<Value, 'kind' | 'dims' | 'given'>): Ref {

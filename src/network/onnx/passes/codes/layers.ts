@@ -1,5 +1,6 @@
 // Replaces recurrent layers whose weights are 8-bit codes by the same layers with decoded weights, which are
-// constants if the codes are. Unlike ONNX Runtime, they do not round their inputs and states to 8 bits.
+// constants if the codes are. The compiler finds the codes behind them and rounds inputs and states, as ONNX
+// Runtime does (`layerCodes`); the evaluator rounds nothing.
 import { type Attribute, type Graph, hasInput, type Node } from '../../ir/graph.ts'
 import { MICROSOFT } from '../../ir/operator.ts'
 import { tensorOf } from '../../ir/tensor.ts'
