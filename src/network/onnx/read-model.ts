@@ -10,8 +10,8 @@ import { Counts, domainOf, type Opsets, readNode, readValue, unsupportedPart } f
 import { readTensorFields, type TensorFields, tensorFrom, tensorFromBytes } from './proto/tensor-proto.ts'
 
 /**
- * Bytes that are read at once. Weights between two fields are skipped, so the first window after them is small,
- * and each that continues the last one is larger.
+ * Bytes that are read at once. Weights between two fields are skipped, so the first window after them is
+ * small, and each that continues the last one is larger.
  */
 const WINDOW = 2 ** 18
 const FIRST_WINDOW = 2 ** 16

@@ -14,7 +14,7 @@ import { measureModel } from './measure.ts'
 import { type RealResults, type RealRow, readResults, stillValid } from './results.ts'
 import { markdown, REAL_DOCS, readmeText, withLeastRatio } from './tables.ts'
 
-/** Tokens of a prompt and of a reply. Large models have short ones, because wllama takes up to a second per token. */
+/** Tokens of a prompt and of a reply: few for large models, because wllama takes up to a second per token. */
 const MODELS: Readonly<Record<string, readonly [prompt: number, decode: number]>> = {
   smollm2: [64, 24],
   'gemma3-270m': [64, 24],

@@ -9,7 +9,7 @@ import { objectBytes, readObject } from './object-bytes.ts'
  * The release, and a number to raise with each change of programs or functions in a release. An entry of
  * another version is replaced. `plan-version.test.ts` fails if this is forgotten.
  */
-export const PLAN_VERSION = '0.1.0-5'
+export const PLAN_VERSION = '0.1.0-6'
 
 /** Where entries are stored, by key. */
 export interface PlanStore {

@@ -1,5 +1,5 @@
-// Views: maps from a shape's elements to positions in a buffer, by an offset and strides. Programs are planned
-// by code that no engine has compiled yet, in which loops take a fraction of the time of callbacks.
+// Views: maps from a shape's elements to positions in a buffer, by an offset and strides. Programs are
+// planned by code that no engine has compiled yet, in which loops take a fraction of the time of callbacks.
 import { countOf, stridesOf } from '../../onnx/ir/tensor.ts'
 
 /** In elements. A stride of 0 repeats an element. */

@@ -1,4 +1,5 @@
-// Tests stages. In: graphs with nodes that cannot be compiled. Out: what runs elsewhere, and the work of planning.
+// Tests stages. In: graphs with nodes that cannot be compiled. Out: what runs elsewhere, and the work of
+// planning.
 import { expect, test } from 'vitest'
 import { bufferSource } from '../../../core/base/bytes.ts'
 import { ProgramBudget } from '../../onnx/graph-budget.ts'
@@ -15,7 +16,9 @@ const scalar = (name: string, value: bigint) => ({
   raw: new Uint8Array(BigInt64Array.of(value).buffer),
 })
 
-/** A chain of layers, and `ranges` nodes that only their evaluators can run, each read by a node of its own. */
+/**
+ * A chain of layers, and `ranges` nodes that only their evaluators can run, each read by a node of its own.
+ */
 async function planned(ranges: number) {
   const indices = [...Array(ranges).keys()]
   const bytes = modelBytes({
