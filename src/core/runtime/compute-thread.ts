@@ -7,7 +7,7 @@ import { type EngineExports, instantiateEngine } from './module.ts'
  * takes longer than filling it, so other threads access the pages before. They stop when the word at `until`
  * changes.
  */
-export interface PagesAhead {
+interface PagesAhead {
   readonly begin: number
   readonly end: number
   /** Address of a word that is 0 so far. */

@@ -10,7 +10,7 @@ export const PIECE_BYTES = 256 << 10
 const RUN_WORDS = 256
 
 /** What sums bytes in the engine's memory faster than `addSum`. */
-export interface Summer {
+interface Summer {
   /** Continues a sum with `count` bytes at an address. The result may be negative. */
   readonly sum: (sum: number, address: number, count: number) => number
   /**
