@@ -6,6 +6,7 @@ import { ACTIVATION, ROWS, SCORING } from '../../src/core/abi/constants.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { layState, layStep } from '../testing/attention.ts'
 import { BUILDS, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
+import { routeIn, routeWords } from '../testing/routes.ts'
 
 const WILD = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 3.4e38, -3.4e38, 1e-45, -0, 1]
 /** Rows with only wild values, with some, and with one kind. */
@@ -45,7 +46,7 @@ test.each(ROUTED)('$build: rows are routed to existing experts, rule $rule', ({ 
   const x = wild(machine, m, n)
   const gathered = machine.rows(places, n)
   const y = machine.rows(m, n)
-  const route = machine.allocate((experts + 1 + 3 * places) * 4)
+  const route = machine.allocate(routeWords(experts, places) * 4)
   machine.setStep({ sequences: [{ position: 0, rows: m }] })
   const { isBiased, ...rule } = { isBiased: false, ...router }
   const bias = isBiased ? wild(machine, 1, experts).at : 0
@@ -53,10 +54,9 @@ test.each(ROUTED)('$build: rows are routed to existing experts, rule $rule', ({ 
   machine.op('gather', { rows: ROWS.routed + used, ...at('x', x), ...at('y', gathered), n, route, experts })
   machine.op('combine', { ...at('x', gathered), ...at('y', y), n, route, experts, used })
   machine.run()
-  const first = route / 4 + experts + 1
-  const sorted = [...machine.u32.subarray(first + places, first + 2 * places)].sort((a, b) => a - b)
-  expect(sorted).toEqual(Array.from({ length: places }, (_, place) => place))
-  expect(machine.u32.subarray(first, first + places).every((row) => row < m)).toBe(true)
+  const found = routeIn(machine, route, experts, places)
+  expect([...found.places].sort((a, b) => a - b)).toEqual(Array.from({ length: places }, (_, place) => place))
+  expect(found.rowAt.every((row) => row < m)).toBe(true)
 })
 
 test.each(BUILDS)('%s: any keys and values can be stored and attended to', (build) => {

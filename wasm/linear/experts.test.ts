@@ -4,8 +4,10 @@
 import { describe, expect, test } from 'vitest'
 import { ABI, ROWS, SCORING } from '../../src/core/abi/constants.ts'
 import {
+  a8Stride,
   ENCODINGS,
   type Encoding,
+  floatStride,
   isQuantized,
   matrixBytes,
   readsWholeRows,
@@ -15,28 +17,13 @@ import type { RouteRule } from '../../src/core/graph/ir.ts'
 import { routeOf } from '../../src/core/graph/testing/choices.ts'
 import { randomFrom } from '../../test/helpers/random.ts'
 import { BUILDS, compare, type Machine, plainMachine, type Rows } from '../testing/machine.ts'
+import { routeIn, routeWords } from '../testing/routes.ts'
 import { fillMatrix } from '../testing/weights.ts'
 
 const EXPERTS = 7
 const USED = 3
 const N = 40
 const K = 64
-
-/** Words of a route to `places` places, and its parts: see op_route in wasm/core/abi.h. */
-const routeWords = (experts: number, places: number) => 2 * (experts + 1) + 3 * places
-function routeIn(machine: Machine, route: number, experts: number, places: number) {
-  const words = machine.u32.subarray(route / 4)
-  const active = experts + 1
-  const rowAt = active + 1 + experts
-  const weights = route / 4 + rowAt + 2 * places
-  return {
-    starts: words.subarray(0, active),
-    active: words.subarray(active + 1, active + 1 + words[active]!),
-    rowAt: words.subarray(rowAt, rowAt + places),
-    places: words.subarray(rowAt + places, rowAt + 2 * places),
-    weights: machine.f32.subarray(weights, weights + places),
-  }
-}
 
 /** A routed product of `m` rows; row r is the same for every m. */
 function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean) {
@@ -79,7 +66,7 @@ function lay(machine: Machine, encoding: Encoding, m: number, normalize: boolean
     x_stride: from.stride,
     y: gathered.at,
     y_stride: gathered.stride,
-    n: gathered.stride / 4,
+    n: (rounds ? a8Stride(K) : floatStride(K)) / 4,
   })
   machine.op('linear_experts', {
     ...routed,
