@@ -9,6 +9,7 @@ const NAMES = Object.keys(ENCODINGS) as PackedEncoding[]
 /** Encodings for which one op has a kernel. */
 function encodingsOf(op: OpName): readonly string[] {
   if (op.includes('sparse')) return NAMES.filter(isSparse)
+  if (op === 'repack') return NAMES.filter((encoding) => /^w\d+m?_g32$/.test(encoding))
   if (op === 'embed') return NAMES.filter((encoding) => groupEncoding(encoding) === encoding)
   return NAMES.filter((encoding) => !isSparse(encoding))
 }
