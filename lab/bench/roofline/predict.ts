@@ -23,7 +23,7 @@ interface PredictOptions {
   readonly sample: 'median' | 'min'
 }
 
-/** `step` was timed on one thread. Throws when `limits` has no bandwidth of one thread. */
+/** `step` must have been timed on one thread. Throws if `limits` has no bandwidth for one thread. */
 export function predict(
   step: TimedStep,
   limits: Limits,

@@ -22,7 +22,7 @@ export type FunctionRequest =
     }
   /** Functions of a network, called by their numbers from now on. */
   | { readonly type: 'code'; readonly code: WebAssembly.Module }
-  /** There is a run, unless it has ended. Only a worker that does not wait for runs is told. */
+  /** A run has opened, and may have ended. Sent only to workers that are not waiting for one. */
   | { readonly type: 'steps' }
 
 export const isFunctionRequest = <Other extends { readonly type: string }>(
