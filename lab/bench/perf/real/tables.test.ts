@@ -26,10 +26,10 @@ const WLLAMA: RealRow = {
   prefill: [20, 20],
   decode: [10, 20],
 }
-const SLOW: RealRow = {
+const FAILED: RealRow = {
   ...WLLAMA,
-  engine: 'wllama-2',
-  title: 'wllama 2.3.1',
+  engine: 'llama.cpp',
+  title: 'llama.cpp, native 3',
   prefill: [],
   decode: [],
   failure: 'x',
@@ -41,7 +41,7 @@ const RESULTS: RealResults = {
   browser: 'Chromium 156.0.1',
   date: '2026-11-30T10:00:00Z',
   command: 'c',
-  rows: [OURS, WLLAMA, SLOW],
+  rows: [OURS, WLLAMA, FAILED],
 }
 
 test('ratios are medians of the ratios within rounds', () => {
@@ -52,7 +52,7 @@ test('ratios are medians of the ratios within rounds', () => {
 })
 
 test('an engine that failed has no ratios', () => {
-  expect(markdown(RESULTS)).toContain('| 1 | wllama 2.3.1 | failed | failed |  |  | 1.2 | 2 |')
+  expect(markdown(RESULTS)).toContain('| 1 | llama.cpp, native 3 | failed | failed |  |  | 1.2 | 2 |')
   expect(readmeText(RESULTS)).toContain('| SmolLM2-135M-Instruct, Q4_1 | 1 | 150, 75.0 | 20.0, 15.0 | - |')
 })
 
