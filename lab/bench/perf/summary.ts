@@ -1,6 +1,6 @@
 // Summarises samples: medians with their spread, ratios to Halfbyte, shares of what memory bandwidth allows.
 import { type Spread, spread } from '../spread.ts'
-import { ENGINES, type EngineKind, type EngineName, OURS } from './engines.ts'
+import { ENGINES, type EngineKind, type EngineName, OURS, type Run } from './engines.ts'
 import type { Agreement, GroupResults, Sample, TurnSample } from './results.ts'
 
 export interface Summary {
@@ -56,9 +56,10 @@ export interface EngineSummary {
   readonly failure?: string | undefined
 }
 
-export const prefillRate = ({ promptTokens, prefillMs }: Sample): number => (1000 * promptTokens) / prefillMs
+export const prefillRate = ({ promptTokens, prefillMs }: Omit<Run, 'ids'>): number =>
+  (1000 * promptTokens) / prefillMs
 /** The first token belongs to the prefill. */
-export const decodeRate = ({ decodedTokens, decodeMs }: Sample): number =>
+export const decodeRate = ({ decodedTokens, decodeMs }: Omit<Run, 'ids'>): number =>
   (1000 * (decodedTokens - 1)) / decodeMs
 
 export function summarise(groups: readonly GroupResults[], command: string, version: string): Summary {

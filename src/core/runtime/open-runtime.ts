@@ -150,10 +150,19 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
   if (isMeasured)
     return (await tryMeasured(runtime, shared, options)) ?? new SharedPool({ ...shared, onDeath })
   if (early?.death !== undefined) throw early.death
-  const pool = early?.pool ?? new SharedPool({ ...shared, onDeath })
-  if (early !== undefined) early.onDeath = onDeath
+  const pool = takenOver(early, { ...shared, onDeath })
   await pool.resize(maxThreads)
   return pool
+}
+
+/**
+ * The pool of threads that have been started before, or a new one. From now on, `onDeath` is told when one
+ * dies.
+ */
+function takenOver(early: EarlyThreads | undefined, options: SharedPoolOptions): SharedPool {
+  if (early === undefined) return new SharedPool(options)
+  early.onDeath = options.onDeath
+  return early.pool
 }
 
 /** A pool with the fastest number of threads. Undefined if the pool died while it was measured. */
@@ -166,8 +175,7 @@ async function tryMeasured(
   const { probe, note, early } = options
   if (early?.death !== undefined) return undefined
   const onDeath = (error: HalfbyteError): void => (measuring ? undefined : options.onDeath?.(error))
-  if (early !== undefined) early.onDeath = onDeath
-  const pool = early?.pool ?? new SharedPool({ ...shared, onDeath })
+  const pool = takenOver(early, { ...shared, onDeath })
   try {
     const known = await knownThreads(note, runtime.maxThreads)
     if (known !== undefined) {

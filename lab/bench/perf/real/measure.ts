@@ -11,6 +11,7 @@ import { waitForQuiet } from '../host/quiet.ts'
 import { type Runner, runInPage, runNative } from '../host/runner.ts'
 import type { Site } from '../host/site.ts'
 import { within } from '../host/within.ts'
+import { decodeRate, prefillRate } from '../summary.ts'
 import type { RealRow } from './results.ts'
 
 interface RealOrder {
@@ -122,8 +123,8 @@ async function playRound(player: Player, { decode: asked, model }: RealOrder, pr
     console.log(`${title}, ${model}: ${player.failure}`)
     return
   }
-  prefill.push((1000 * run.promptTokens) / run.prefillMs)
-  decode.push((1000 * (run.decodedTokens - 1)) / run.decodeMs)
+  prefill.push(prefillRate(run))
+  decode.push(decodeRate(run))
   const [read, said] = [prefill, decode].map((rates) => rates.at(-1)!.toFixed(1))
   console.log(`${title}, ${model}: ${run.promptTokens} tokens, ${read} and ${said} tok/s`)
 }

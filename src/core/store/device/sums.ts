@@ -35,7 +35,7 @@ export const summerOf = ({ buffer }: Uint8Array): Summer | undefined => summers.
  */
 export function addSum(sum: number, bytes: Uint8Array): number {
   const { buffer, byteOffset, byteLength } = bytes
-  const summer = summers.get(buffer)
+  const summer = summerOf(bytes)
   if (summer !== undefined) return summer.sum(sum, byteOffset, byteLength) >>> 0
   const head = -byteOffset & 3
   if (byteLength < head + 16) return addBytes(sum, bytes)
