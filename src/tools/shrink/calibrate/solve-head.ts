@@ -18,9 +18,9 @@ import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
 import { type InputStats, InputSums } from '../matrix/hessian.ts'
 import { GramMachine, gramBytes, matrixSlabs } from './gram.ts'
-import { SegmentRunner } from './segment-runner.ts'
 import { codedLinearsBytes } from './products/coded-linears.ts'
-import { crewOf, type CrewOptions, type SolverCrew } from './solver/solver-crew.ts'
+import { SegmentRunner } from './segment-runner.ts'
+import { type CrewOptions, crewOf, type SolverCrew } from './solver/solver-crew.ts'
 import type { WalkOptions } from './walk.ts'
 
 interface HeadOptions

@@ -153,14 +153,7 @@ describe('gptq', () => {
       }
     }
     const factor = factorOf(problem, { damp: 0 })
-    const targets = targetsOf(
-      problem.weights,
-      3,
-      k,
-      { drift: driftRows(drift, k, plainDense) },
-      factor,
-      1,
-    )
+    const targets = targetsOf(problem.weights, 3, k, { drift: driftRows(drift, k, plainDense) }, factor, 1)
     for (let row = 0; row < 3; row++) {
       for (let i = 0; i < k; i++) {
         const next = i + 1 < k ? problem.weights[row * k + i + 1]! : 0

@@ -41,7 +41,8 @@ export function rtn<F extends GridFormat>(
       fitGrid(format, row, first, count, grid)
       coded.scales[r * groups + g] = grid.scalePattern
       if (coded.minimums !== undefined) coded.minimums[r * groups + g] = grid.minimumPattern
-      for (let i = first; i < first + count; i++) coded.codes[r * k + i] = codeOf(CODES[format], grid, row[i]!)
+      for (let i = first; i < first + count; i++)
+        coded.codes[r * k + i] = codeOf(CODES[format], grid, row[i]!)
     }
   }
   return coded

@@ -69,12 +69,7 @@ const BLOCK = 32
  * Multiplies the [n][width] matrix `rows` by H^-1, in place, where H = C^T C: solves with C, from its last
  * column, then with C^T. If `width` is below k, only the first rows and columns of C are used.
  */
-export function divide(
-  rows: Float64Array,
-  n: number,
-  width: number,
-  { k, triangle, dense }: Compact,
-): void {
+export function divide(rows: Float64Array, n: number, width: number, { k, triangle, dense }: Compact): void {
   for (let end = width; end > 0; end -= BLOCK) {
     const start = Math.max(0, end - BLOCK)
     for (let row = 0; row < n * width; row += width) {

@@ -3,9 +3,8 @@
 
 import { expect, test } from 'vitest'
 import { signedFrom } from '../../../../../test/helpers/random.ts'
-import { loadSolver } from '../../../cli/node-host.ts'
+import { loadSolver, nodeHost } from '../../../cli/node-host.ts'
 import { crewOf, type SolverCrew } from '../solver/solver-crew.ts'
-import { nodeHost } from '../../../cli/node-host.ts'
 import { MAX_DEPTH, type Operand } from './code-kernels.ts'
 import { type CodeMemory, columnsOf } from './code-memory.ts'
 
@@ -43,7 +42,12 @@ interface Problem {
 }
 
 /** The sums that `add` leaves, [n][k]; they start at 1. */
-async function products(crew: SolverCrew, { left, right, n, k }: Problem, type: 'sums' | 'rows', by: 'columns' | 'rows') {
+async function products(
+  crew: SolverCrew,
+  { left, right, n, k }: Problem,
+  type: 'sums' | 'rows',
+  by: 'columns' | 'rows',
+) {
   const memory = await crew.openCodes(BYTES)
   const a = coded(memory, left, n, by)
   const b = coded(memory, right, k, 'columns')
@@ -53,7 +57,9 @@ async function products(crew: SolverCrew, { left, right, n, k }: Problem, type: 
   const c = memory.space.numbers(columnsOf(n) * stride, bytes)
   out.fill(1, c / bytes, c / bytes + columnsOf(n) * stride)
   await crew.multiplyCodes([{ a, b, first: 0, step: 1, c, stride, type, isLower: false }], memory)
-  return Array.from({ length: n }, (_, i) => [...out.subarray(c / bytes + i * stride, c / bytes + i * stride + k)])
+  return Array.from({ length: n }, (_, i) => [
+    ...out.subarray(c / bytes + i * stride, c / bytes + i * stride + k),
+  ])
 }
 
 const problemOf = (depth: number, n: number, k: number): Problem => {
@@ -75,7 +81,9 @@ test.each([
   problem.right[0] = 4e4
   for (const type of ['sums', 'rows'] as const) {
     for (const by of ['columns', 'rows'] as const) {
-      const [module, plain] = await Promise.all((await crews()).map((crew) => products(crew, problem, type, by)))
+      const [module, plain] = await Promise.all(
+        (await crews()).map((crew) => products(crew, problem, type, by)),
+      )
       expect(module).toEqual(plain)
       for (let i = 0; i < n; i++) {
         for (let j = 0; j < k; j++) {
@@ -108,14 +116,17 @@ test('sums of the largest codes do not overflow', async () => {
   }
 })
 
-test.each([Number.NaN, Number.POSITIVE_INFINITY])('a column with %d makes its products NaN', async (value) => {
-  const problem = problemOf(20, 8, 8)
-  problem.left[3 * 8 + 2] = value
-  for (const by of ['columns', 'rows'] as const) {
-    for (const crew of await crews()) {
-      const rows = await products(crew, problem, 'sums', by)
-      expect(rows.map((row) => row.some(Number.isNaN))).toEqual(rows.map((_, i) => i === 2))
-      expect(rows[2]).toEqual(new Array(8).fill(Number.NaN))
+test.each([Number.NaN, Number.POSITIVE_INFINITY])(
+  'a column with %d makes its products NaN',
+  async (value) => {
+    const problem = problemOf(20, 8, 8)
+    problem.left[3 * 8 + 2] = value
+    for (const by of ['columns', 'rows'] as const) {
+      for (const crew of await crews()) {
+        const rows = await products(crew, problem, 'sums', by)
+        expect(rows.map((row) => row.some(Number.isNaN))).toEqual(rows.map((_, i) => i === 2))
+        expect(rows[2]).toEqual(new Array(8).fill(Number.NaN))
+      }
     }
-  }
-})
+  },
+)

@@ -70,7 +70,10 @@ function layOut(space: CodeSpace, { tokens }: Plan, linears: ReadonlyMap<number,
     x: space.numbers(rows * most(({ xStride }) => xStride), 4),
     y: space.numbers(room, 4),
     weights: new Map(all.map(({ slot, n, k }) => [slot, operands(k, n)])),
-    rows: operands(most(({ k }) => k), rows),
+    rows: operands(
+      most(({ k }) => k),
+      rows,
+    ),
   }
 }
 

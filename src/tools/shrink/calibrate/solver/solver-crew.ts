@@ -189,7 +189,10 @@ export class SolverCrew {
     const { length } = this.#threads
     await Promise.all(
       this.#threads.map((thread, index) =>
-        thread.ask({ type: 'multiply-codes', calls: calls.map((call) => ({ ...call, first: index, step: length })) }),
+        thread.ask({
+          type: 'multiply-codes',
+          calls: calls.map((call) => ({ ...call, first: index, step: length })),
+        }),
       ),
     )
   }
