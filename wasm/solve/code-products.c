@@ -114,19 +114,21 @@ __attribute__((export_name("code_rows"))) void code_rows(const float *x, int str
     }
 }
 
-static void write_wide(double *c, v128_t sum, double scale, const double *scales) {
-    const v128_t own = wasm_f64x2_splat(scale);
-    const v128_t low = wasm_f64x2_mul(own, wasm_v128_load(scales)), up = wasm_f64x2_mul(own, wasm_v128_load(scales + 2));
-    wasm_v128_store(c, wasm_f64x2_add(wasm_v128_load(c), wasm_f64x2_mul(wasm_f64x2_convert_low_i32x4(sum), low)));
-    wasm_v128_store(c + 2, wasm_f64x2_add(wasm_v128_load(c + 2), wasm_f64x2_mul(wasm_f64x2_convert_low_i32x4(high(sum)), up)));
+/* The first two sums in f64, times the scales of their two columns. */
+static v128_t scaled(v128_t sums, double scale, const double *scales) {
+    const v128_t both = wasm_f64x2_mul(wasm_f64x2_splat(scale), wasm_v128_load(scales));
+    return wasm_f64x2_mul(wasm_f64x2_convert_low_i32x4(sums), both);
 }
 
-static void write_narrow(float *c, v128_t sum, double scale, const double *scales) {
-    const v128_t own = wasm_f64x2_splat(scale);
-    const v128_t low = wasm_f64x2_mul(own, wasm_v128_load(scales)), up = wasm_f64x2_mul(own, wasm_v128_load(scales + 2));
-    const v128_t x = wasm_f32x4_demote_f64x2_zero(wasm_f64x2_mul(wasm_f64x2_convert_low_i32x4(sum), low));
-    const v128_t y = wasm_f32x4_demote_f64x2_zero(wasm_f64x2_mul(wasm_f64x2_convert_low_i32x4(high(sum)), up));
-    wasm_v128_store(c, wasm_f32x4_add(wasm_v128_load(c), wasm_i32x4_shuffle(x, y, 0, 1, 4, 5)));
+static void add_wide(double *c, v128_t sums, double scale, const double *scales) {
+    wasm_v128_store(c, wasm_f64x2_add(wasm_v128_load(c), scaled(sums, scale, scales)));
+    wasm_v128_store(c + 2, wasm_f64x2_add(wasm_v128_load(c + 2), scaled(high(sums), scale, scales + 2)));
+}
+
+static void add_narrow(float *c, v128_t sums, double scale, const double *scales) {
+    const v128_t low = wasm_f32x4_demote_f64x2_zero(scaled(sums, scale, scales));
+    const v128_t up = wasm_f32x4_demote_f64x2_zero(scaled(high(sums), scale, scales + 2));
+    wasm_v128_store(c, wasm_f32x4_add(wasm_v128_load(c), wasm_i32x4_shuffle(low, up, 0, 1, 4, 5)));
 }
 
 /* Four columns of a from `quad`, and a panel of b. */
@@ -146,11 +148,10 @@ static inline __attribute__((always_inline)) void tile(const int32_t *quad, cons
         }
     }
     UNROLLED
-    for (int r = 0; r < 4; r++)
-        UNROLLED
-    for (int h = 0; h < 2; h++) {
-        if (is_wide) write_wide((double *)c + r * stride + 4 * h, sums[r][h], quad_scales[r], b_scales + 4 * h);
-        else write_narrow((float *)c + r * stride + 4 * h, sums[r][h], quad_scales[r], b_scales + 4 * h);
+    for (int t = 0; t < 8; t++) {
+        const int r = t / 2, h = t % 2, at = r * stride + 4 * h;
+        if (is_wide) add_wide((double *)c + at, sums[r][h], quad_scales[r], b_scales + 4 * h);
+        else add_narrow((float *)c + at, sums[r][h], quad_scales[r], b_scales + 4 * h);
     }
 }
 
@@ -162,10 +163,11 @@ static inline __attribute__((always_inline)) void add(const int32_t *a, const do
     const unsigned bytes = is_wide ? sizeof(double) : sizeof(float);
     for (int j = first; j < b_panels; j += step)
         for (int i = is_lower ? j : 0; i < panels; i++)
-            for (int half = 0; half < PANEL; half += PANEL / 2)
-                tile(a + i * pairs * PANEL + half, a_scales + i * PANEL + half, b + j * pairs * PANEL, b_scales + j * PANEL,
-                     pairs, (char *)c + ((unsigned)(i * PANEL + half) * (unsigned)stride + (unsigned)(j * PANEL)) * bytes, stride,
-                     is_wide);
+            for (int half = 0; half < PANEL; half += PANEL / 2) {
+                const unsigned row = i * PANEL + half, at = row * (unsigned)stride + (unsigned)j * PANEL;
+                tile(a + i * pairs * PANEL + half, a_scales + row, b + j * pairs * PANEL, b_scales + j * PANEL, pairs,
+                     (char *)c + at * bytes, stride, is_wide);
+            }
 }
 
 __attribute__((export_name("add_code_sums"))) void add_code_sums(const int32_t *a, const double *a_scales, int panels,

@@ -21,8 +21,8 @@ import { StateCache } from '../../../core/state/state-cache.ts'
 import { streamMatrix } from '../../../core/weights/stream-weights.ts'
 import { loadWeights } from '../../../engine/load/load-weights.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
+import { CodedLinears } from './coded-linears.ts'
 import type { CodeMemory } from './products/code-memory.ts'
-import { CodedLinears } from './products/coded-linears.ts'
 import type { SolverCrew } from './solver/solver-crew.ts'
 
 /** A part of a model. Its output is what the next segment reads. */

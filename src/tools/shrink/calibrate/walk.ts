@@ -13,9 +13,9 @@ import { compile } from '../../../core/graph/compile-graph.ts'
 import type { Plan } from '../../../core/graph/plan/plan.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import type { InputStats } from '../matrix/hessian.ts'
+import { codedLinearsBytes } from './coded-linears.ts'
 import { GramMachine, gramBytes } from './gram.ts'
 import type { CodeMemory } from './products/code-memory.ts'
-import { codedLinearsBytes } from './products/coded-linears.ts'
 import { SegmentPass, type Side } from './segment-pass.ts'
 import {
   PLACEHOLDER,

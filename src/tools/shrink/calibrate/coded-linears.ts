@@ -2,12 +2,12 @@
 // up to 512 of a row's values. Their error is a few ten-thousandths of a product's norm, and all bits are the
 // same on every machine.
 
-import { PANEL_ROWS, ROW_PADDING, roundUp } from '../../../../core/abi/encodings.ts'
-import type { Plan, PlanPointer } from '../../../../core/graph/plan/plan.ts'
-import type { Arena, Ptr } from '../../../../core/runtime/memory/arena.ts'
-import type { SolverCrew } from '../solver/solver-crew.ts'
-import type { CodeCall, Operand } from './code-kernels.ts'
-import { blocksOf, type CodeMemory, CodeSpace, columnsOf } from './code-memory.ts'
+import { PANEL_ROWS, ROW_PADDING, roundUp } from '../../../core/abi/encodings.ts'
+import type { Plan, PlanPointer } from '../../../core/graph/plan/plan.ts'
+import type { Arena, Ptr } from '../../../core/runtime/memory/arena.ts'
+import type { CodeCall, Operand } from './products/code-kernels.ts'
+import { blocksOf, type CodeMemory, CodeSpace, columnsOf } from './products/code-memory.ts'
+import type { SolverCrew } from './solver/solver-crew.ts'
 
 interface Linear {
   readonly slot: number
