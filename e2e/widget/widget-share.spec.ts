@@ -95,9 +95,7 @@ test('a reply continues in the next tab when the tab with the engine is killed i
   const session = await first.context().newCDPSession(first)
   // A crashed tab answers nothing more, not even this command.
   void session.send('Page.crash').catch(() => undefined)
-  await expect
-    .poll(async () => (await text()).length)
-    .toBeGreaterThan(before.length + 200)
+  await expect.poll(async () => (await text()).length).toBeGreaterThan(before.length + 200)
   expect((await text()).slice(0, 30)).toBe(before.slice(0, 30))
   await models.close()
   await site.close()
