@@ -21,7 +21,7 @@ try:
     from compress.fewer_bits import factor_of
     from compress.folder import open_folder
     from compress.losses import cakld
-    from lowbits import blocks, curve, grid, head, layout, memory, mix, pattern, sensitivity, states, whole
+    from lowbits import blocks, curve, grid, head, layout, memory, mix, pattern, states, whole
     from lowbits.__main__ import main
 except ImportError:
     transformers = None
@@ -185,15 +185,6 @@ class GridTest(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, '55 steps leave 5 after the first 50'):
             curve.fit(losses[:55].tolist(), 50)
 
-    def test_allocate(self):
-        """The change that saves most per bit comes first, and the size is kept."""
-        costs = {'a': {'small': (100, 5.0), 'large': (200, 1.0)}, 'b': {'small': (100, 9.0), 'large': (200, 1.0)},
-                 'c': {'small': (10, 1.0), 'large': (20, 2.0)}}
-        self.assertEqual(sensitivity.allocate(costs, 310), {'a': 'small', 'b': 'large', 'c': 'small'})
-        self.assertEqual(sensitivity.allocate(costs, 9999), {'a': 'large', 'b': 'large', 'c': 'small'})
-        with self.assertRaisesRegex(ValueError, 'the smallest formats take'):
-            sensitivity.allocate(costs, 200)
-
 
 @unittest.skipIf(transformers is None, 'transformers and peft are not installed')
 class HeadTest(unittest.TestCase):
@@ -354,23 +345,6 @@ class TrainingTest(WithTexts):
             torch.testing.assert_close(found.float(), plain, atol=0.05, rtol=0.05)
         other = states.States(teacher, windows + 1, self.root / 'states')
         self.assertFalse(other.done.any())
-
-    def test_sensitivity(self):
-        """The layout has the given size, and what is expected to lose least in a format is close to what is lost in it."""
-        write_model(self.root / 'model', 'LlamaForCausalLM')
-        with contextlib.redirect_stdout(io.StringIO()) as said:
-            sensitivity.main(['--model', str(self.root / 'model'), '--text', str(self.root / 'text.jsonl'), '--to',
-                              str(self.root / 'layout.json'), '--formats', 'w2z_g32,w3z_g32,w4z_g32', '--table', 'w4z_g32',
-                              '--megabytes', '0.0262'])
-        self.assertIn('nats per token expected', said.getvalue())
-        _, plain = open_folder(self.root / 'model')
-        form = layout.layout_of(str(self.root / 'layout.json'))
-        matrices = sensitivity.matrices_of(plain)
-        table = matrices.pop('table').weight
-        bits = sum(sensitivity.bits_of(each.weight, form(*name.split('.', 1))) for name, each in matrices.items())
-        size = (bits + sensitivity.bits_of(table, grid.format_of('w4z_g32'))) / 8e6
-        self.assertLessEqual(size, 0.0262)
-        self.assertGreater(len({form(*name.split('.', 1)) for name in matrices}), 1)
 
     def test_memory(self):
         """Freed memory is used again: ten large tensors, one after the other, take fewer new pages than five need."""
