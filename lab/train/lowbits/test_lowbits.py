@@ -2,7 +2,6 @@
 import contextlib
 import io
 import json
-import math
 import resource
 import tempfile
 import unittest
@@ -21,7 +20,7 @@ try:
     from compress.fewer_bits import factor_of
     from compress.folder import open_folder
     from compress.losses import cakld
-    from lowbits import blocks, curve, grid, head, layout, memory, mix, pattern, states, whole
+    from lowbits import blocks, grid, head, layout, memory, mix, pattern, states, whole
     from lowbits.__main__ import main
 except ImportError:
     transformers = None
@@ -173,22 +172,6 @@ class GridTest(unittest.TestCase):
             layout.layout_of('v_proj=w4z_g32')
         with self.assertRaisesRegex(ValueError, 'w3 is not a format'):
             layout.layout_of('w3z_g64,v_proj=w3')
-
-    def test_curve(self):
-        """The fit finds a known slope, and its error covers what noise adds."""
-        noise = 0.01 * torch.randn(400, generator=torch.Generator().manual_seed(1)).double()
-        losses = 0.5 - 0.04 * torch.arange(1, 401).double().log() + noise
-        level, slope, covariance = curve.fit(losses.tolist(), 50)
-        self.assertAlmostEqual(slope, -0.04, delta=3 * float(covariance[1, 1]) ** 0.5)
-        self.assertAlmostEqual(level, 0.5 - 0.04 * math.log(400), delta=3 * float(covariance[0, 0]) ** 0.5)
-        self.assertLess(float(covariance[1, 1]) ** 0.5, 0.005)
-        with self.assertRaisesRegex(ValueError, '55 steps leave 5 after the first 50'):
-            curve.fit(losses[:55].tolist(), 50)
-
-
-@unittest.skipIf(transformers is None, 'transformers and peft are not installed')
-class HeadTest(unittest.TestCase):
-    """lowbits.head."""
 
     def test_gradient(self):
         """A chunk's loss and gradient are those of autograd."""
