@@ -26,6 +26,17 @@ export interface TaskModel extends EvaluatedModel {
   readonly context?: number | undefined
 }
 
+export const taskModel = (
+  built: BuiltModel,
+  settings: Pick<TaskModel, 'maxTokens' | 'addBos' | 'context'>,
+): TaskModel => ({
+  built,
+  tokenizer: built.tokenizer,
+  scheduler: built.scheduler,
+  newSequence: () => built.newSequence(),
+  ...settings,
+})
+
 /** Tasks whose items are windows of a text of any length, read in pieces. */
 const WINDOW_TASKS: ReadonlyMap<string, (text: TextPieces, model: TaskModel) => WindowTask> = new Map(
   Object.entries({
@@ -107,7 +118,7 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
   return [...before, { name, paths: files }]
 }
 
-interface OpenedTask {
+export interface OpenedTask {
   readonly spec: TaskSpec
   /** Returns undefined for files that are read in pieces. */
   readonly files: Files | undefined
