@@ -4,13 +4,13 @@
 //     [--methods obs,sparsegpt-obs,sparsegpt,wanda,magnitude] [--runs 0.5,0.7,2:4,sv32@0.5] [--seeds 3]
 //     [--weights f32] [--score w8,f32] [--damps 0.01] [--blocks 8] [--threads 1] [--done FILE]
 //     [--task hellaswag=FILE] [--task piqa=FILE,LABELS] [--limit 100] [--item-seed 1] [--item-tokens 1024]
-// A run is a sparsity without a pattern, N:M, or pattern@sparsity. The calibration text has JSON lines, or the
-// pages of WikiText. Seed s uses every third of them, starting with number s. Runs in --done are skipped.
-// `seconds` is the processor time of pruning; `windowLosses` are nats per token of each window, for paired
-// differences. `--score w8` rounds pruned matrices to 8 bits for scoring, which is several times as fast as
-// f32; other matrices then keep the file's encodings. Each of several precisions makes a line. --blocks prunes
-// only the first blocks, which takes a share of the time. --task adds scores of `halfbyte eval`, for
-// lab/bench/papers/tables.ts.
+// A run is a sparsity without a pattern, N:M, or pattern@sparsity. The calibration text has JSON lines, or
+// the pages of WikiText. Seed s uses every third of them, starting with number s. Runs in --done are
+// skipped. `seconds` is the processor time of pruning; `windowLosses` are nats per token of each window,
+// for paired differences. `--score w8` rounds pruned matrices to 8 bits for scoring, which is several
+// times as fast as f32; other matrices then keep the file's encodings. Each of several precisions makes a
+// line. --blocks prunes only the first blocks, which takes a share of the time. --task adds scores of
+// `halfbyte eval`, for lab/bench/papers/tables.ts.
 import { existsSync, readFileSync } from 'node:fs'
 import { Command } from 'commander'
 import { openModel } from '../../src/core/arch/open-model.ts'

@@ -1,5 +1,4 @@
-// Scores models on tasks, one row of a table each, as JSON: one line per row. lab/bench/papers/tables.ts makes
-// the table.
+// Scores models on tasks. Prints a line of JSON per model, of which lab/bench/papers/tables.ts makes a table.
 //
 //   npx node lab/bench/papers/main.ts MODEL[@WEIGHTS]... [--task hellaswag=hellaswag_val_full.txt]
 //     [--task piqa=valid.jsonl,labels.lst] [--limit 100] [--seed 1] [--text wiki.test.raw] [--chunks 8]

@@ -2,7 +2,7 @@
 import { WEIGHT_POLICIES, type WeightPolicy } from '../../../src/core/weights/policy.ts'
 import type { TableRow } from './score-table.ts'
 
-export interface AskedModel {
+interface AskedModel {
   readonly path: string
   readonly weights: WeightPolicy
 }

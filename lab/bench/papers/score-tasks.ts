@@ -1,5 +1,5 @@
-// Scores a loaded model on tasks of `halfbyte eval`. In: tasks and how many items of each. Out: a report, with
-// the processor time that it took.
+// Scores a loaded model on tasks of `halfbyte eval`. In: tasks and how many items of each. Out: a report,
+// with the processor time that it took.
 import type { BuiltModel } from '../../../src/engine/load/build-model.ts'
 import {
   eitherTask,
@@ -12,7 +12,7 @@ import { type ModelReport, taskReport } from '../../../src/tools/evaluate/report
 import { runTask } from '../../../src/tools/evaluate/task.ts'
 
 /** A row of a table: a model's report. */
-export interface ScoredRow extends ModelReport {
+interface ScoredRow extends ModelReport {
   /** Processor time of all threads. */
   readonly cpuSeconds: number
 }

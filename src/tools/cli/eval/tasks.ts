@@ -20,7 +20,7 @@ import { forwardRows } from '../models/model.ts'
 /** A task's file, and the second file of tasks that have one. */
 type Files = readonly [DataFile, DataFile?]
 
-export interface TaskModel extends EvaluatedModel {
+interface TaskModel extends EvaluatedModel {
   readonly built: BuiltModel
   /** `--context`. Default: each definition's own. */
   readonly context?: number | undefined
