@@ -2,6 +2,7 @@
 
     python3 -m lowbits --model MODEL.gguf --text TEXT.jsonl --score wiki.test.raw --layers w3z_g64 --table w4z_g64 \
         --epochs 2 --steps 400 --work out/low
+    python3 -m lowbits --layers w3z_g32s6,v_proj=w4z_g32s6,29.*=w4z_g64 ...   # exceptions; or a JSON file of them
     python3 -m lowbits ... --resume                                  # continues after the last finished block or checkpoint
     python3 -m lowbits ... --resume --steps 900 --write out/folder   # trains the whole model for longer, then writes it
 
@@ -23,12 +24,14 @@ from compress.folder import open_folder
 from compress.text import windows_of
 from lowbits.blocks import train_blocks
 from lowbits.grid import format_of, is_on_grid
+from lowbits.layout import layout_of
+from lowbits.memory import reuse_memory
 from lowbits.pattern import pattern_of
 from lowbits.whole import compress_table, confidence, train_whole
 
 #: Options that may differ between a run and its continuation.
-FREE = ('work', 'resume', 'threads', 'chunks', 'score', 'write', 'model', 'text', 'steps', 'whole_code_rate', 'whole_scale_rate',
-        'whole_zero_rate')
+FREE = ('work', 'resume', 'threads', 'chunks', 'score', 'score_every', 'states', 'write', 'model', 'text', 'steps', 'whole_warm',
+        'whole_code_rate', 'whole_scale_rate', 'whole_zero_rate')
 
 
 def arguments(given=None):
@@ -37,7 +40,7 @@ def arguments(given=None):
     parser.add_argument('--model', type=Path, required=True, help='a folder of transformers, or a GGUF file that it reads')
     parser.add_argument('--text', type=Path, required=True, help='JSON lines with a text or messages')
     parser.add_argument('--score', type=Path, help='a text for perplexity, not used in training')
-    parser.add_argument('--layers', default='w3z_g64', help='the format of the matrices in blocks')
+    parser.add_argument('--layers', default='w3z_g64', help='the format of the matrices in blocks, and exceptions (lowbits.layout)')
     parser.add_argument('--pattern', help='prune blocks to N:M, or to strips or blocks like sv32@0.5 (the dropped share)')
     parser.add_argument('--table', default='w4z_g64', help='the format of the embedding')
     parser.add_argument('--rounded', action='store_true', help='round instead of solving by GPTQ; for comparison')
@@ -54,6 +57,9 @@ def arguments(given=None):
     parser.add_argument('--whole-code-rate', type=float, default=0, help='the same rates in the second phase; 0: codes stay')
     parser.add_argument('--whole-scale-rate', type=float, default=0.005)
     parser.add_argument('--whole-zero-rate', type=float, default=0.005)
+    parser.add_argument('--whole-warm', type=int, default=5, help='steps of the second phase in which rates rise')
+    parser.add_argument('--states', type=Path, help="folder for the float model's final states, which runs may share; default: in --work")
+    parser.add_argument('--score-every', type=int, default=0, help='also score the second phase every so many steps')
     parser.add_argument('--seed', type=int, default=1)
     parser.add_argument('--chunks', type=int, default=20, help='windows of 256 tokens to score')
     parser.add_argument('--threads', type=int, default=1)
@@ -82,7 +88,7 @@ def claim(args, windows):
 def bits_of(layer, pattern):
     """Bits of a matrix: codes that are kept, scales, zero points, and its mask."""
     values, weights = layer.parametrizations.weight[0], layer.parametrizations.weight.original.numel()
-    bits = weights * values.form.bits_per_weight
+    bits = weights * values.form.bits_per_weight + (16 * len(values.first) if values.form.scale_bits else 0)
     if values.kept is None:
         return bits
     return bits - values.form.bits * (weights - int(values.kept.sum())) + pattern.mask_bits(weights)
@@ -122,9 +128,10 @@ def write(student, tokenizer, place):
 def main(given=None):
     """Runs the phases that have not finished, and scores each."""
     args = arguments(given)
+    reuse_memory()
     torch.set_num_threads(args.threads)
     torch.manual_seed(args.seed)
-    layers, form = format_of(args.layers), format_of(args.table)
+    layout, form = layout_of(args.layers), format_of(args.table)
     name = ' '.join([args.layers, *([args.pattern] if pattern_of(args.pattern) else []), args.table])
     tokenizer, student = open_folder(args.model)
     windows = windows_of(args.text, tokenizer, args.length - 1, max(args.windows, args.whole_windows))
@@ -134,12 +141,12 @@ def main(given=None):
     score(args, tokenizer, teacher, runs, 'original')
     some = windows[:args.windows]
     compress_table(student, teacher, some, form, args)
-    train_blocks(student, teacher, some, layers, args)
+    train_blocks(student, teacher, some, layout, args)
     score(args, tokenizer, student, runs, f'{name} blocks')
     if args.steps:
         gamma = confidence(teacher, some[:4])
-        done = train_whole(student, teacher, windows, gamma, args)
-        score(args, tokenizer, student, runs, f'{name} whole {done}')
+        train_whole(student, teacher, windows, gamma, args,
+                    lambda done: score(args, tokenizer, student, runs, f'{name} whole {done}'))
     if args.write:
         write(student, tokenizer, args.write)
         print(args.write)

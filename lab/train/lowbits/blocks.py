@@ -5,6 +5,7 @@ what the float model produces there. It starts from GPTQ's codes on the same inp
 which stays.
 """
 import time
+from functools import partial
 
 import torch
 from torch import nn
@@ -12,6 +13,7 @@ from torch import nn
 from checkpoint import save
 from compress.fewer_bits import factor_of
 from lowbits.grid import is_on_grid, load, parts_of, put_on_grid, solve, state_of
+from lowbits.memory import fast_products
 from lowbits.pattern import pattern_of
 
 #: Windows whose inputs make the Hessians.
@@ -61,7 +63,7 @@ def given_to(model, ids):
 @torch.no_grad()
 def through(layer, stream, given, size):
     """Runs windows [count, time, hidden] through a block, in place."""
-    with torch.autocast('cpu', torch.bfloat16):
+    with fast_products():
         for at in range(0, len(stream), size):
             stream[at:at + size] = output(layer, stream[at:at + size], given)
 
@@ -119,7 +121,7 @@ def train_block(layer, stream, wanted, given, args, seed):
     losses = []
     for step, at in enumerate(batches):
         set_rates(optimizer, step, len(batches))
-        with torch.autocast('cpu', torch.bfloat16):
+        with fast_products():
             ours = output(layer, stream[at], given)
         loss = distance(ours, wanted[at])
         optimizer.zero_grad()
@@ -132,17 +134,17 @@ def train_block(layer, stream, wanted, given, args, seed):
 
 def compress_block(layer, stream, given, form, args):
     """Replaces the matrices of a block by GPTQ's codes for a stream, or with args.rounded by the nearest ones. Those of
-    args.pattern are pruned as well."""
+    args.pattern are pruned as well. form: a function from a matrix's name to its format."""
     factors = {} if args.rounded else factors_of(layer, stream, given, args.batch)
     for name, each in linears(layer).items():
         factor = torch.eye(each.in_features) if args.rounded else factors[name]
-        put_on_grid(each, solve(each.weight.data, factor, form, pattern_of(args.pattern)), form)
+        put_on_grid(each, solve(each.weight.data, factor, form(name), pattern_of(args.pattern)), form(name))
 
 
 def load_block(layer, place, form):
     """Puts the matrices of a block on the grid of a finished run."""
     for name, state in torch.load(place).items():
-        load(layer.get_submodule(name), state, form)
+        load(layer.get_submodule(name), state, form(name))
 
 
 def finish_block(layer, place, ours, theirs, given, form, args, seed):
@@ -156,13 +158,14 @@ def finish_block(layer, place, ours, theirs, given, form, args, seed):
     return said
 
 
-def train_blocks(student, teacher, windows, form, args):
-    """Compresses and trains every block; finished ones are read from args.work, others are written there."""
+def train_blocks(student, teacher, windows, layout, args):
+    """Compresses and trains every block; finished ones are read from args.work, others are written there. layout: a function
+    from a block's number and a matrix's name to its format."""
     blocks = student.model.layers
     places = [args.work / f'block-{at:02}.pt' for at in range(len(blocks))]
     if places[-1].exists():
-        for layer, place in zip(blocks, places):
-            load_block(layer, place, form)
+        for at, (layer, place) in enumerate(zip(blocks, places)):
+            load_block(layer, place, partial(layout, at))
         return
     given = given_to(teacher, windows[:1])
     ours, theirs = student.model.embed_tokens(windows).detach(), teacher.model.embed_tokens(windows).detach()
@@ -170,7 +173,7 @@ def train_blocks(student, teacher, windows, form, args):
     progress = Progress(len(blocks), 'block', sum(place.exists() for place in places))
     for at, (layer, original, place) in enumerate(zip(blocks, teacher.model.layers, places)):
         through(original, theirs, given[at], args.batch)
-        said = None
+        said, form = None, partial(layout, at)
         if place.exists():
             load_block(layer, place, form)
         else:

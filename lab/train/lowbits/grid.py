@@ -1,7 +1,8 @@
 """From a matrix to codes of 2 to 8 bits with a scale and a zero point per group, as a layer's trainable weight.
 
-A value is scale * (code - zero). Codes are 0 to 2^bits - 1; scales are f16 as in a pack; zero points are multiples of a half
-between 0 and the largest code, so they take bits + 1 bits. A mask may fix weights at zero.
+A value is scale * (code - zero). Codes are 0 to 2^bits - 1; scales are f16 as in a pack, or with a suffix like s6 whole numbers
+of so many bits times an f16 unit per row; zero points are multiples of a half between 0 and the largest code, so they take
+bits + 1 bits. A mask may fix weights at zero.
 """
 import re
 from dataclasses import dataclass
@@ -21,10 +22,11 @@ EDGE = 0.3
 
 @dataclass(frozen=True)
 class Format:
-    """Bits of a code, and weights per group."""
+    """Bits of a code, weights per group, and bits of a scale; 0: it is f16."""
 
     bits: int
     group: int
+    scale_bits: int = 0
 
     @property
     def top(self):
@@ -33,8 +35,16 @@ class Format:
 
     @property
     def bits_per_weight(self):
-        """With scales and zero points."""
-        return self.bits + (16 + self.bits + 1) / self.group
+        """With scales and zero points, without the units of rows."""
+        return self.bits + ((self.scale_bits or 16) + self.bits + 1) / self.group
+
+    def stored(self, scales):
+        """The nearest scales [rows, groups, ...] that can be stored."""
+        if not self.scale_bits:
+            return stored(scales)
+        most = 2 ** self.scale_bits - 1
+        unit = stored(scales.amax(1, keepdim=True) / most).clamp(min=stored(torch.tensor(2.0 ** -32)))
+        return (scales / unit).round().clamp(1, most) * unit
 
 
 class Solved(NamedTuple):
@@ -47,11 +57,11 @@ class Solved(NamedTuple):
 
 
 def format_of(name):
-    """Parses a name like w3z_g64. Raises ValueError for any other name."""
-    found = re.fullmatch(r'w([2-8])z_g(\d+)', name)
+    """Parses a name like w3z_g64 or w3z_g32s6. Raises ValueError for any other name."""
+    found = re.fullmatch(r'w([2-8])z_g(\d+)(?:s([4-8]))?', name)
     if found is None or int(found[2]) < 1:
-        raise ValueError(f'{name} is not a format; use one like w3z_g64, with 2 to 8 bits')
-    return Format(int(found[1]), int(found[2]))
+        raise ValueError(f'{name} is not a format; use one like w3z_g64 or w3z_g32s6, with 2 to 8 bits and scales of 4 to 8')
+    return Format(int(found[1]), int(found[2]), int(found[3] or 0))
 
 
 def codes_of(values, scale, zero, form):
@@ -109,7 +119,7 @@ def solve(matrix, factor, form, pattern=None):
         left[start + form.group:] -= factor[own, start + form.group:].t() @ errors
         grids.append((scale, zero))
     scales, zeros = (torch.stack(each, 1) for each in zip(*grids))
-    return Solved(codes.t().contiguous(), scales, zeros, None if kept is None else kept.t().contiguous())
+    return Solved(codes.t().contiguous(), form.stored(scales), zeros, None if kept is None else kept.t().contiguous())
 
 
 class Values(torch.autograd.Function):
@@ -151,7 +161,7 @@ class Codes(nn.Module):
     def scale(self):
         """The scales as a pack stores them; the gradient is that of the unrounded scale."""
         exact = self.first * self.growth.exp()
-        return exact + (stored(exact) - exact).detach()
+        return exact + (self.form.stored(exact) - exact).detach()
 
     def zeros(self):
         """The zero points as they are stored, likewise."""

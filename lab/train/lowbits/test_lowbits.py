@@ -2,7 +2,11 @@
 import contextlib
 import io
 import json
+import math
+import resource
+import tempfile
 import unittest
+from pathlib import Path
 from unittest import mock
 
 import torch
@@ -16,7 +20,8 @@ try:
     import transformers
     from compress.fewer_bits import factor_of
     from compress.folder import open_folder
-    from lowbits import blocks, grid, mix, pattern, whole
+    from compress.losses import cakld
+    from lowbits import blocks, curve, grid, head, layout, memory, mix, pattern, states, whole
     from lowbits.__main__ import main
 except ImportError:
     transformers = None
@@ -48,9 +53,9 @@ class GridTest(unittest.TestCase):
 
     def test_formats(self):
         """Scales and zero points count as bits; other names are rejected."""
-        for name, bits in (('w3z_g64', 3.3125), ('w4z_g64', 4.328125), ('w2z_g32', 2.59375)):
+        for name, bits in (('w3z_g64', 3.3125), ('w4z_g64', 4.328125), ('w2z_g32', 2.59375), ('w3z_g32s6', 3.3125)):
             self.assertAlmostEqual(grid.format_of(name).bits_per_weight, bits)
-        for name in ('w3_g64', 'w9z_g64', 'w3z_g0', 'w3z'):
+        for name in ('w3_g64', 'w9z_g64', 'w3z_g0', 'w3z', 'w3z_g64s3'):
             with self.assertRaisesRegex(ValueError, f'{name} is not a format'):
                 grid.format_of(name)
         with self.assertRaisesRegex(ValueError, 'a row has 128 weights, which is not a multiple of the group, 48'):
@@ -59,22 +64,38 @@ class GridTest(unittest.TestCase):
     def test_solve(self):
         """Codes, scales and zero points can be stored, and GPTQ loses less than rounding."""
         matrix, hessian = problem(inputs=128, samples=400)
-        for name in ('w4z_g64', 'w3z_g32', 'w2z_g64'):
+        for name in ('w4z_g64', 'w3z_g32', 'w2z_g64', 'w3z_g32s6'):
             form, costs = grid.format_of(name), []
             for factor in (torch.eye(128), factor_of(hessian)):
                 codes, scales, zeros, _ = grid.solve(matrix, factor, form)
                 self.assertTrue(torch.equal(codes, codes.round().clamp(0, form.top)))
                 self.assertTrue(torch.equal(zeros * 2, (zeros * 2).round().clamp(0, 2 * form.top)))
-                self.assertTrue(torch.equal(scales, grid.stored(scales)))
+                self.assertTrue(torch.equal(scales, form.stored(scales)))
                 wide = [each.repeat_interleave(form.group, 1) for each in (scales, zeros)]
                 error = (codes - wide[1]) * wide[0] - matrix
                 costs.append(float((error @ hessian * error).sum()))
             self.assertLess(costs[1], 0.8 * costs[0], name)
 
+    def test_short_scales(self):
+        """Scales of 4 bits are whole multiples, 1 to 15, of a unit per row, near the given ones and unchanged by a second pass."""
+        torch.manual_seed(1)
+        scales = torch.rand(8, 16) + 0.05
+        found = grid.format_of('w3z_g32s4').stored(scales)
+        self.assertLessEqual(float((found - scales).abs().max()), float(scales.max()) / 15 / 2 + 1e-3)
+        counts = found / found.amax(1, keepdim=True) * 15
+        torch.testing.assert_close(counts, counts.round().clamp(1, 15))
+        self.assertTrue(torch.equal(grid.format_of('w3z_g32s4').stored(found), found))
+        self.assertFalse(grid.format_of('w3z_g32s4').stored(torch.zeros(2, 3)).isnan().any())
+
     def test_starts_at_its_codes(self):
         """A layer on the grid has exactly the solved values, also after saving and loading."""
+        for name in ('w3z_g32', 'w3z_g32s6'):
+            self.require_same_values(name)
+
+    def require_same_values(self, name):
+        """One format of the test above."""
         matrix, hessian = problem(inputs=128, samples=400)
-        form = grid.format_of('w3z_g32')
+        form = grid.format_of(name)
         solved = grid.solve(matrix, factor_of(hessian), form)
         layer, again = nn.Linear(128, 24, bias=False), nn.Linear(128, 24, bias=False)
         layer.weight.data = matrix.clone()
@@ -135,6 +156,66 @@ class GridTest(unittest.TestCase):
         self.assertTrue(torch.equal(ours, plain))
         for mine, other in zip(*(torch.autograd.grad((each * towards).sum(), (code, scale, zero)) for each in (ours, plain))):
             torch.testing.assert_close(mine, other)
+
+
+    def test_layouts(self):
+        """The last exception that matches counts; a JSON file says the same."""
+        form = layout.layout_of('w3z_g64,v_proj=w4z_g32,29.*=w8z_g64,29.mlp.down_proj=w2z_g64')
+        found = [form(at, name).bits for at, name in ((0, 'mlp.up_proj'), (0, 'self_attn.v_proj'), (29, 'self_attn.v_proj'),
+                                                      (29, 'mlp.down_proj'), (9, 'mlp.down_proj'))]
+        self.assertEqual(found, [3, 4, 8, 2, 3])
+        with tempfile.TemporaryDirectory() as folder:
+            place = Path(folder) / 'layout.json'
+            place.write_text('{"*": "w3z_g64", "29.mlp.down_proj": "w4z_g64"}', encoding='utf-8')
+            form = layout.layout_of(str(place))
+            self.assertEqual([form(at, 'mlp.down_proj').bits for at in (28, 29)], [3, 4])
+        with self.assertRaisesRegex(ValueError, 'begin with the format of all other matrices'):
+            layout.layout_of('v_proj=w4z_g32')
+        with self.assertRaisesRegex(ValueError, 'w3 is not a format'):
+            layout.layout_of('w3z_g64,v_proj=w3')
+
+    def test_curve(self):
+        """The fit finds a known slope, and its error covers what noise adds."""
+        noise = 0.01 * torch.randn(400, generator=torch.Generator().manual_seed(1)).double()
+        losses = 0.5 - 0.04 * torch.arange(1, 401).double().log() + noise
+        level, slope, covariance = curve.fit(losses.tolist(), 50)
+        self.assertAlmostEqual(slope, -0.04, delta=3 * float(covariance[1, 1]) ** 0.5)
+        self.assertAlmostEqual(level, 0.5 - 0.04 * math.log(400), delta=3 * float(covariance[0, 0]) ** 0.5)
+        self.assertLess(float(covariance[1, 1]) ** 0.5, 0.005)
+        with self.assertRaisesRegex(ValueError, '55 steps leave 5 after the first 50'):
+            curve.fit(losses[:55].tolist(), 50)
+
+
+@unittest.skipIf(transformers is None, 'transformers and peft are not installed')
+class HeadTest(unittest.TestCase):
+    """lowbits.head."""
+
+    def test_gradient(self):
+        """A chunk's loss and gradient are those of autograd."""
+        torch.manual_seed(1)
+        ours, theirs = (torch.randn(5, 40).double() * 3 for _ in range(2))
+        for gamma in (0, 0.3, 1):
+            wanted = ours.clone().requires_grad_(True)
+            loss = cakld(wanted, theirs, gamma)
+            loss.backward()
+            found, slope = head.chunk_of(ours.clone(), theirs.clone(), gamma)
+            self.assertAlmostEqual(found / 5, float(loss.detach()))
+            torch.testing.assert_close(slope / 5, wanted.grad)
+
+    def test_products(self):
+        """From states and tables, the loss and both gradients are those of autograd within bf16, for any chunk and in both types."""
+        torch.manual_seed(1)
+        states_, table, theirs, other = (torch.randn(shape) for shape in ((9, 32), (50, 32), (9, 32), (50, 32)))
+        given = [each.clone().requires_grad_(True) for each in (states_, table)]
+        wanted = cakld(given[0] @ given[1].t(), theirs @ other.t(), 0.4)
+        slopes = torch.autograd.grad(wanted, given)
+        for chunk, kind in ((128, torch.bfloat16), (4, torch.bfloat16), (4, torch.float32)):
+            with mock.patch.object(head, 'CHUNK', chunk), mock.patch.object(head, 'product_type', return_value=kind):
+                loss = head.divergence(*given, theirs, other.to(kind), 0.4)
+                found = torch.autograd.grad(3 * loss, given)
+            self.assertAlmostEqual(float(loss.detach()) / float(wanted.detach()), 1, delta=0.02)
+            for mine, plain in zip(found, slopes):
+                self.assertLess(float((mine / 3 - plain).norm() / plain.norm()), 0.03)
 
 
 @unittest.skipIf(transformers is None, 'transformers and peft are not installed')
@@ -248,6 +329,30 @@ class TrainingTest(WithTexts):
             progress.say(35, 'a')
             progress.say(45, 'b')
         self.assertEqual(said.getvalue(), 'step 35 of 60: a; 2 min left\nstep 45 of 60: b; 5 min left\n')
+
+    def test_states(self):
+        """They are those of the model in bf16, computed once for all runs of a folder."""
+        write_model(self.root / 'model', 'LlamaForCausalLM')
+        _, teacher = open_folder(self.root / 'model')
+        windows = torch.arange(60).reshape(5, 12)
+        for at, calls in (([3, 1], 1), ([1, 4], 1), ([4, 3], 0)):
+            kept = states.States(teacher, windows, self.root / 'states')
+            with mock.patch.object(teacher.model, 'forward', wraps=teacher.model.forward) as forward:
+                found = kept.of(torch.tensor(at))
+            self.assertEqual(forward.call_count, calls)
+            with torch.no_grad():
+                plain = teacher.model(input_ids=windows[at]).last_hidden_state
+            torch.testing.assert_close(found.float(), plain, atol=0.05, rtol=0.05)
+        other = states.States(teacher, windows + 1, self.root / 'states')
+        self.assertFalse(other.done.any())
+
+    def test_memory(self):
+        """Freed memory is used again: ten large tensors, one after the other, take fewer new pages than five need."""
+        memory.reuse_memory()
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(10):
+            torch.empty(20_000_000).fill_(1)
+        self.assertLess(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before, 5 * 20_000_000 * 4 / resource.getpagesize())
 
     def test_mix(self):
         """Every word of the texts is in one piece."""

@@ -9,9 +9,11 @@ from torch.nn.utils import parametrize
 
 from checkpoint import save
 from compress.fewer_bits import factor_of
-from compress.losses import cakld
 from lowbits.blocks import HESSIAN_WINDOWS, Progress, groups_of, set_rates
 from lowbits.grid import is_on_grid, load, put_on_grid, solve, state_of
+from lowbits.head import divergence
+from lowbits.memory import fast_products, product_type
+from lowbits.states import States
 
 #: Share of the rate of scales at which the gains of norms learn.
 GAIN_SHARE = 1 / 3
@@ -41,15 +43,19 @@ def table_factor(teacher, windows):
     """The factor of the Hessian of the logits' inputs."""
     total = 0
     for ids in windows[:HESSIAN_WINDOWS]:
-        with torch.autocast('cpu', torch.bfloat16):
+        with fast_products():
             state = teacher.model(input_ids=ids[None], use_cache=False).last_hidden_state[0].float()
         total = total + state.t() @ state
     return factor_of(total)
 
 
 def compress_table(student, teacher, windows, form, args):
-    """Puts the embedding, which is also the logits matrix, on its grid. Raises ValueError for a model with two tables."""
+    """Puts the embedding, which is also the logits matrix, on its grid. Raises ValueError for a model with two tables, or
+    whose logits are changed after the product."""
     table, place = student.model.embed_tokens, args.work / 'table.pt'
+    changed = [name for name in ('logits_scaling', 'final_logit_softcapping') if getattr(student.config, name, None)]
+    if changed:
+        raise ValueError(f'the model changes its logits by {changed[0]}; the second phase multiplies states by the table alone')
     if student.lm_head.weight.data_ptr() != table.weight.data_ptr():
         raise ValueError('the logits have a matrix of their own; give a model whose embedding is also the logits matrix')
     if place.exists():
@@ -83,14 +89,11 @@ def learning_of(optimizer):
     return [p for group in optimizer.param_groups for p in group['params']]
 
 
-def step_of(optimizer, student, teacher, ids, gamma):
-    """One step. Returns the loss."""
-    with torch.autocast('cpu', torch.bfloat16):
-        with torch.no_grad():
-            theirs = teacher(input_ids=ids, use_cache=False).logits
-        with parametrize.cached():
-            ours = student(input_ids=ids, use_cache=False).logits
-    loss = cakld(ours.float().flatten(0, 1), theirs.float().flatten(0, 1), gamma)
+def step_of(optimizer, student, states, table, at, gamma):
+    """One step on windows by number. states: the float model's; table: its logits matrix. Returns the loss."""
+    with fast_products(), parametrize.cached():
+        ours = student.model(input_ids=states.windows[at], use_cache=False).last_hidden_state
+        loss = divergence(ours.flatten(0, 1), student.model.embed_tokens.weight, states.of(at).flatten(0, 1), table, gamma)
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(learning_of(optimizer), 1.0)
@@ -98,27 +101,40 @@ def step_of(optimizer, student, teacher, ids, gamma):
     return float(loss.detach())
 
 
-def train_whole(student, teacher, windows, gamma, args):
-    """Trains up to args.steps; continues from the checkpoint in args.work if there is one, and leaves one there. Returns the
-    number of steps in the model."""
-    optimizer, place, first = optimizer_for(student, args), args.work / 'whole.pt', 0
-    if place.exists():
-        state = torch.load(place)
-        for p, value in zip(learning_of(optimizer), state['learning'], strict=True):
-            p.data.copy_(value)
-        optimizer.load_state_dict(state['optimizer'])
-        first = state['step']
-    progress, losses = Progress(args.steps, 'step', first), []
+def resume(optimizer, place):
+    """Continues from a checkpoint if there is one. Returns the number of finished steps and their losses."""
+    if not place.exists():
+        return 0, []
+    state = torch.load(place)
+    for p, value in zip(learning_of(optimizer), state['learning'], strict=True):
+        p.data.copy_(value)
+    optimizer.load_state_dict(state['optimizer'])
+    return state['step'], state['losses']
+
+
+def train_whole(student, teacher, windows, gamma, args, score):
+    """Trains up to args.steps; continues from the checkpoint in args.work if there is one, and leaves one there, which also
+    has the loss of each step. Calls score with the number of steps every args.score_every steps and at the end."""
+    optimizer, place = optimizer_for(student, args), args.work / 'whole.pt'
+    first, losses = resume(optimizer, place)
+    states = States(teacher, windows, args.states or args.work / 'states')
+    table = teacher.model.embed_tokens.weight.to(product_type())
+    progress = Progress(args.steps, 'step', first)
     for step in range(first, args.steps):
-        set_rates(optimizer, step, args.steps)
-        around, at = divmod(step * args.whole_batch, len(windows) // args.whole_batch * args.whole_batch)
+        set_rates(optimizer, step, args.steps, args.whole_warm)
+        around, start = divmod(step * args.whole_batch, len(windows) // args.whole_batch * args.whole_batch)
         order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(args.seed * 1000 + around))
-        losses.append(step_of(optimizer, student, teacher, windows[order[at:at + args.whole_batch]], gamma))
-        if (step + 1) % SAY_EVERY == 0:
-            progress.say(step + 1, f'divergence {sum(losses[-25:]) / len(losses[-25:]):.4f}')
-        if (step + 1) % SAVE_EVERY == 0 or step + 1 == args.steps:
-            save(place, step=step + 1, learning=[p.detach() for p in learning_of(optimizer)], optimizer=optimizer.state_dict())
-    return max(first, args.steps)
+        losses.append(step_of(optimizer, student, states, table, order[start:start + args.whole_batch], gamma))
+        done, is_last = step + 1, step + 1 == args.steps
+        if done % SAY_EVERY == 0:
+            progress.say(done, f'divergence {sum(losses[-25:]) / len(losses[-25:]):.4f}')
+        if done % SAVE_EVERY == 0 or is_last:
+            save(place, step=done, losses=losses, learning=[p.detach() for p in learning_of(optimizer)],
+                 optimizer=optimizer.state_dict())
+        if is_last or (args.score_every and done % args.score_every == 0):
+            score(done)
+    if first >= args.steps:
+        score(first)
 
 
 @torch.no_grad()
@@ -126,7 +142,7 @@ def confidence(teacher, windows):
     """BitDistiller's gamma: the mean probability that the float model gives the actual next tokens."""
     found = []
     for ids in windows:
-        with torch.autocast('cpu', torch.bfloat16):
+        with fast_products():
             odds = teacher(input_ids=ids[None, :-1], use_cache=False).logits[0].float().softmax(-1)
         found.append(odds.gather(-1, ids[1:, None]).mean())
     return float(torch.stack(found).mean())

@@ -6,7 +6,7 @@ import type { InputStats } from '../../shrink/matrix/hessian.ts'
 import { walkProgress } from '../compress/compress-progress.ts'
 import { type CalibrationFlags, readWindows, withCalibrationOptions } from '../compress/compressing.ts'
 import { withPrepared } from '../models/model.ts'
-import { nodeHost } from '../node-host.ts'
+import { loadSolver, nodeHost, startSolver } from '../node-host.ts'
 import { type EngineFlags, loraOption, MODEL } from '../options.ts'
 import { interruptible, visible } from '../terminal/failure.ts'
 import { clearProgress, writeOutput } from '../terminal/output.ts'
@@ -52,6 +52,8 @@ async function calibrate(model: string, path: string, flags: CalibrateFlags): Pr
         windows,
         signal,
         host: nodeHost(),
+        solver: await loadSolver(),
+        startSolver,
         threads: flags.threads,
         work: memoryWork(),
         onProgress: walkProgress(),

@@ -1,25 +1,19 @@
-// Computes Gram matrices y^T x of input rows with the engine's own float product.
+// Reads matrices, and sums products of input rows in 16-bit codes.
 //
-// Up to 512 rows of x act as a linear layer's weight with one output per input: [k][512]. An embedding
-// supplies the rows of y as the linear's input. Products over these rows are f32; they are summed in f64.
+//   gram    sum x x^T, up to the diagonal        x: inputs of the compressed model
+//   drift   sum d x^T                            d: those of the float model, minus x
+//   behind  sum r x^T                            r: the same difference of the residuals
 //
-// x^T x is symmetric, so columns past the diagonal are skipped. For that there are linears of a few widths,
-// which use the first outputs of the same weight.
+// Up to 512 rows of x are coded at once; a column of x is one of the operand.
 
-import { PANEL_ROWS, roundUp } from '../../../core/abi/encodings.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
-import { StepBuffer } from '../../../core/generate/schedule/step-buffer.ts'
-import { graphBuilder, matrix } from '../../../core/graph/builder.ts'
-import { compile } from '../../../core/graph/compile-graph.ts'
-import { planTotals } from '../../../core/graph/plan/cost.ts'
-import type { Plan } from '../../../core/graph/plan/plan.ts'
-import type { Arena, Ptr } from '../../../core/runtime/memory/arena.ts'
-import type { Pool } from '../../../core/runtime/pool.ts'
-import { type WrittenPlan, writePlan } from '../../../core/runtime/write-plan.ts'
-import { SequenceState } from '../../../core/state/sequence-state.ts'
-import { StateCache } from '../../../core/state/state-cache.ts'
 import { packedChunks } from '../../../core/weights/slabs.ts'
 import { unpackPanels } from '../../../core/weights/unpack.ts'
+import type { InputSums } from '../matrix/hessian.ts'
+import { type CodeCall, MAX_DEPTH, type Operand, PANEL } from './products/code-kernels.ts'
+import { type CodeMemory, CodeSpace, columnsOf } from './products/code-memory.ts'
+import type { Tap, TapInputs } from './segment-runner.ts'
+import type { SolverCrew } from './solver/solver-crew.ts'
 
 /** All weights of a matrix, [n][k]. */
 export async function readMatrix(tensor: TensorInfo, signal: AbortSignal): Promise<Float32Array> {
@@ -60,154 +54,128 @@ export async function* matrixSlabs(
   }
 }
 
-/** Maximum rows whose products are summed as f32. */
-const BATCH_ROWS = 512
-/** Inputs whose products with all others are computed in one step. */
-const STEP_INPUTS = 256
-/** Widths of x^T x. More widths compute less of the upper triangle. */
-const WIDTHS = 8
+/** What is summed: the number of inputs, and the width of the residual, if any. */
+type Shape = Pick<Tap, 'k' | 'residual'>
 
-const batchOf = (window: number): number => Math.min(BATCH_ROWS, window)
-
-/**
- * Bytes of linear memory for the machines of widths up to `k`, one of each kind, for windows of this length.
- */
-export function gramBytes(k: number, window: number): number {
-  if (k === 0) return 0
-  const batch = batchOf(window)
-  const totals = widthsOf(k, true).map((width) => planTotals(gramPlan(k, width, batch)))
-  const arenas = totals.reduce((sum, { arenaBytes }) => sum + arenaBytes + (1 << 16), 0)
-  const { weightBytes, arenaBytes } = planTotals(gramPlan(k, k, batch))
-  return 3 * (weightBytes + arenaBytes + (1 << 20)) + weightBytes + arenas
+/** Coded rows of one kind, and the address of their sums with the rows of x. */
+interface Kind {
+  readonly operand: Operand
+  readonly sums: number
 }
 
-const widthsOf = (k: number, isSymmetric: boolean): number[] =>
-  isSymmetric
-    ? [...new Set(Array.from({ length: WIDTHS }, (_, i) => Math.min(k, roundUp((k * (i + 1)) / WIDTHS, 8))))]
-    : [k]
-
-function gramPlan(n: number, width: number, batch: number): Plan {
-  const b = graphBuilder()
-  const rows = b.embed('rows', matrix(batch, { y: n }))
-  const products = b.linear('gram', rows, matrix(batch, { x: width }))
-  return compile(b.finish(products), {
-    tokens: Math.min(STEP_INPUTS, n),
-    logitRows: 1,
-    encodingOf: () => 'f32',
-  })
-}
-
-/** A matrix in linear memory. */
-interface Table {
-  readonly at: Ptr
-  readonly bytes: number
-}
-
-/** A plan that computes only the first columns. */
-interface Columns {
-  readonly width: number
-  readonly plan: Plan
-  readonly written: WrittenPlan
+/** What all taps of a segment share. */
+interface Kinds {
+  readonly x: Kind
+  readonly drift?: Kind | undefined
+  readonly behind?: Kind | undefined
+  /** Where rows are before they are coded. */
+  readonly staged: number
 }
 
 interface GramShape {
-  /** Width of y. */
-  readonly n: number
-  /** Width of x. */
-  readonly k: number
-  /** Whether y is x. */
-  readonly isSymmetric: boolean
+  readonly taps: readonly Shape[]
   /** Rows that are usually added together. */
   readonly window: number
+  readonly hasDrift: boolean
 }
 
-export class GramMachine {
-  readonly #n: number
-  readonly #k: number
-  readonly #batch: number
-  readonly #arena: Arena
-  readonly #pool: Pool
-  /** Narrowest first. */
-  readonly #columns: readonly Columns[]
-  /** y and x; one table if they are the same. */
-  readonly #tables: readonly [Table, Table]
-  readonly #step: StepBuffer
-  readonly #state: SequenceState
+const batchOf = ({ window }: GramShape): number => Math.min(MAX_DEPTH, window)
 
-  constructor(arena: Arena, pool: Pool, { n, k, isSymmetric, window }: GramShape) {
-    this.#n = n
-    this.#k = k
-    this.#batch = batchOf(window)
-    this.#arena = arena
-    this.#pool = pool
-    const plans = widthsOf(k, isSymmetric).map((width) => ({ width, plan: gramPlan(n, width, this.#batch) }))
-    const { plan } = plans.at(-1) as { plan: Plan }
-    const tables = plan.slots.slice(isSymmetric ? 1 : 0).map(({ bytes }): Table => {
-      const at = arena.allocate(bytes, 'the calibration inputs')
-      arena.f32.fill(0, at / 4, (at + bytes) / 4)
-      return { at, bytes }
-    })
-    const [first, last = first] = tables as [Table, Table?]
-    this.#tables = [first, last]
-    const places = this.#tables.map(({ at }) => at)
-    this.#columns = plans.map((own) => ({ ...own, written: writePlan(arena, own.plan, places) }))
-    const capacity = { tokens: plan.tokens, logitRows: 1, sequences: 1 }
-    this.#step = new StepBuffer(arena, capacity, 0, [])
-    // The sequence is never advanced, because the products have no state.
-    this.#state = new SequenceState(new StateCache({ arena, blockBytes: [], contextLength: STEP_INPUTS }))
+function layOut(space: CodeSpace, shape: GramShape): Kinds {
+  const { taps, hasDrift } = shape
+  const most = (of: (tap: Shape) => number) => Math.max(0, ...taps.map(of))
+  const rows = batchOf(shape)
+  const k = most((tap) => tap.k)
+  const n = hasDrift ? most(({ residual }) => residual?.width ?? 0) : 0
+  const kind = (width: number, sums: number): Kind => ({
+    operand: space.operand(width, rows),
+    sums: space.numbers(sums, 8),
+  })
+  const behind = most(({ k, residual }) => columnsOf(k) * columnsOf(residual?.width ?? 0))
+  return {
+    x: kind(k, columnsOf(k) ** 2),
+    drift: hasDrift ? kind(k, columnsOf(k) ** 2) : undefined,
+    behind: n > 0 ? kind(n, behind) : undefined,
+    staged: space.numbers(rows * Math.max(k, n), 4),
+  }
+}
+
+/** Bytes of the memory of codes that a machine needs. */
+export function gramBytes(shape: GramShape): number {
+  const space = new CodeSpace(0)
+  layOut(space, shape)
+  return space.end
+}
+
+/** Sums the products of one tap of a segment at a time. */
+export class GramMachine {
+  readonly #crew: SolverCrew
+  readonly #memory: CodeMemory
+  readonly #rows: number
+  readonly #kinds: Kinds
+
+  constructor(crew: SolverCrew, memory: CodeMemory, shape: GramShape) {
+    this.#crew = crew
+    this.#memory = memory
+    this.#rows = batchOf(shape)
+    this.#kinds = layOut(memory.space, shape)
+  }
+
+  /** Begins the sums of a tap. */
+  begin({ k, residual }: Shape): void {
+    const stride = columnsOf(k)
+    const { x, drift, behind } = this.#kinds
+    for (const kind of [x, drift]) if (kind) this.#sums(kind, stride, stride).fill(0)
+    if (behind && residual) this.#sums(behind, columnsOf(residual.width), stride).fill(0)
   }
 
   /**
-   * Adds y^T x to `sums`, [n][k]; y is [rows][n], x is [rows][k]. If both are the same, only columns up to
-   * the diagonal are correct. Throws `internal` if the pool died.
+   * Adds a window: the rows of x, and the differences of the float model's inputs and residual. Throws
+   * `internal` if a thread died, or the signal's reason.
    */
-  add(y: Float32Array, x: Float32Array, sums: Float64Array): void {
-    const n = this.#n
-    const k = this.#k
-    const batch = this.#batch
-    const tokens = Math.min(STEP_INPUTS, n)
-    const [own, other] = this.#tables
-    for (let from = 0; from < x.length / k; from += batch) {
-      this.#lay(other, k, x.subarray(from * k, (from + batch) * k))
-      if (own !== other) this.#lay(own, n, y.subarray(from * n, (from + batch) * n))
-      for (let first = 0; first < n; first += tokens) {
-        const end = Math.min(first + tokens, n)
-        const narrow = this.#columns.length > 1 && this.#columns.find(({ width }) => width >= end)
-        this.#products(narrow || (this.#columns.at(-1) as Columns), first, end, sums)
+  async add({ k, residual }: Shape, x: Float32Array, far?: TapInputs): Promise<void> {
+    const { drift, behind } = this.#kinds
+    for (let first = 0; first < x.length / k; first += this.#rows) {
+      const part = (rows: Float32Array, width: number) =>
+        rows.subarray(first * width, (first + this.#rows) * width)
+      const b = this.#code(this.#kinds.x, part(x, k), k)
+      const call = (a: Operand, c: number, isLower: boolean): CodeCall => ({
+        ...{ a, b, c, isLower, type: 'sums', stride: columnsOf(k), first: 0, step: 1 },
+      })
+      const calls = [call(b, this.#kinds.x.sums, true)]
+      if (far && drift) calls.push(call(this.#code(drift, part(far.x, k), k), drift.sums, false))
+      if (far?.residual && residual && behind) {
+        const { width } = residual
+        calls.push(call(this.#code(behind, part(far.residual, width), width), behind.sums, false))
       }
+      await this.#crew.multiplyCodes(calls, this.#memory)
     }
   }
 
-  // hot
-  /** Panels of 8 columns: [panel][row][8]. Missing rows are zero. */
-  #lay({ at, bytes }: Table, width: number, rows: Float32Array): void {
-    const { f32 } = this.#arena
-    const batch = this.#batch
-    if (rows.length < batch * width) f32.fill(0, at / 4, (at + bytes) / 4)
-    for (let first = 0; first < width; first += PANEL_ROWS) {
-      const columns = Math.min(PANEL_ROWS, width - first)
-      let to = at / 4 + first * batch
-      for (let from = first; from < rows.length; from += width, to += PANEL_ROWS) {
-        for (let i = 0; i < columns; i++) f32[to + i] = rows[from + i]!
-      }
-    }
+  /** Copies the sums of a tap. */
+  read({ k, residual }: Shape, to: InputSums): void {
+    const { x, drift, behind } = this.#kinds
+    this.#copy(x, k, k, to.gram)
+    if (drift) this.#copy(drift, k, k, to.drift())
+    if (behind && residual) this.#copy(behind, residual.width, k, to.behind(residual.width))
   }
 
-  // hot
-  #products({ width, plan, written }: Columns, first: number, end: number, sums: Float64Array): void {
-    const step = this.#step
-    step.begin()
-    step.addSequence(this.#state)
-    for (let i = first; i < end; i++) step.addToken(i, false)
-    step.finish()
-    this.#pool.run(written.records, step.step, 0, written.count)
-    const { arena, stride } = plan.logits
-    const { f32 } = this.#arena
-    const k = this.#k
-    for (let row = 0; row < end - first; row++) {
-      const from = (written.activations + arena + row * stride) / 4
-      const to = (first + row) * k
-      for (let i = 0; i < width; i++) sums[to + i]! += f32[from + i]!
-    }
+  #sums({ sums }: Kind, n: number, stride: number): Float64Array {
+    return this.#memory.f64.subarray(sums / 8, sums / 8 + n * stride)
+  }
+
+  #code({ operand }: Kind, rows: Float32Array, width: number): Operand {
+    const { f32, kernels } = this.#memory
+    const count = rows.length / width
+    f32.set(rows, this.#kinds.staged / 4)
+    const own = { ...operand, panels: columnsOf(width) / PANEL, pairs: Math.ceil(count / 2) }
+    kernels.codeColumns(this.#kinds.staged, width, count, width, own)
+    return own
+  }
+
+  #copy(kind: Kind, n: number, k: number, to: Float64Array): void {
+    const stride = columnsOf(k)
+    const from = this.#sums(kind, n, stride)
+    for (let row = 0; row < n; row++) to.set(from.subarray(row * stride, row * stride + k), row * k)
   }
 }

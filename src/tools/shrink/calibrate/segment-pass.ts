@@ -5,7 +5,8 @@
 import type { ByteSource } from '../../../core/base/bytes.ts'
 import type { Host } from '../../../core/runtime/host.ts'
 import { type InputStats, InputSums } from '../matrix/hessian.ts'
-import type { SegmentRunner, Tap, Window } from './segment-runner.ts'
+import type { GramMachine } from './gram.ts'
+import type { SegmentRunner, Tap, TapInputs, Window } from './segment-runner.ts'
 import type { WorkFiles } from './work-files.ts'
 
 /** A segment of one of the two models. */
@@ -16,6 +17,7 @@ export interface Side {
 }
 
 interface PassOptions {
+  readonly gram: GramMachine
   readonly host: Host
   readonly signal: AbortSignal
   readonly windows: readonly unknown[]
@@ -48,12 +50,14 @@ export class SegmentPass {
   async stats(tap: Tap, name: string): Promise<InputStats> {
     const sums = new InputSums(name, tap.k)
     const pass = this.#addWindows(tap, name, sums)
-    const { work, file } = this.#options
+    const { gram, work, file } = this.#options
+    gram.begin(tap)
     if (tap !== this.#last) for await (const _ of pass);
     else {
       await work.write(file, pass)
       this.#ahead = await work.open(file)
     }
+    gram.read(tap, sums)
     return sums.done()
   }
 
@@ -73,14 +77,14 @@ export class SegmentPass {
     const isLast = tap === this.#last
     for (const index of this.#options.windows.keys()) {
       this.#options.report(name, index)
-      const own = runner.inputs(tap, await read(index))
-      const was = this.#float?.runner.inputs(tap, await this.#float.read(index), isLast)
+      const own = await runner.inputs(tap, await read(index))
+      const was = await this.#float?.runner.inputs(tap, await this.#float.read(index), isLast)
       if (isLast && runner.endsWith(tap))
         for (const part of [own.x, own.residual]) if (part) yield bytesOf(part)
       if (was?.output !== undefined) yield bytesOf(was.output)
       sums.addRows(own.x)
-      runner.gram(tap.k).add(own.x, own.x, sums.gram)
-      if (was !== undefined) addDrift(runner, tap, own, was, sums)
+      if (was !== undefined) subtractInputs(was, own)
+      await this.#options.gram.add(tap, own.x, was)
       await this.#pause()
     }
   }
@@ -126,17 +130,10 @@ export class SegmentPass {
   }
 }
 
-type Inputs = ReturnType<SegmentRunner['inputs']>
-
-/** Adds how far the compressed model's inputs and residual are from the original model's. */
-function addDrift(runner: SegmentRunner, tap: Tap, own: Inputs, was: Inputs, sums: InputSums): void {
-  const { k } = tap
+/** Changes the original model's inputs and residual to their differences from the compressed model's. */
+function subtractInputs(was: TapInputs, own: TapInputs): void {
   subtract(was.x, own.x)
-  runner.gram(k, k).add(was.x, own.x, sums.drift())
-  if (tap.residual === undefined || own.residual === undefined || was.residual === undefined) return
-  const { width } = tap.residual
-  subtract(was.residual, own.residual)
-  runner.gram(k, width).add(was.residual, own.x, sums.behind(width))
+  if (was.residual !== undefined && own.residual !== undefined) subtract(was.residual, own.residual)
 }
 
 function subtract(left: Float32Array, right: Float32Array): void {

@@ -4,7 +4,6 @@
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { ropeTables } from '../../../core/arch/rope.ts'
 import { type Weights, weightOf } from '../../../core/arch/tensors/names.ts'
-import { memo } from '../../../core/base/values.ts'
 import { probeStep } from '../../../core/generate/probe-step.ts'
 import { StepBuffer } from '../../../core/generate/schedule/step-buffer.ts'
 import { matrix } from '../../../core/graph/builder.ts'
@@ -22,7 +21,9 @@ import { StateCache } from '../../../core/state/state-cache.ts'
 import { streamMatrix } from '../../../core/weights/stream-weights.ts'
 import { loadWeights } from '../../../engine/load/load-weights.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
-import { GramMachine, gramBytes } from './gram.ts'
+import { CodedLinears } from './coded-linears.ts'
+import type { CodeMemory } from './products/code-memory.ts'
+import type { SolverCrew } from './solver/solver-crew.ts'
 
 /** A part of a model. Its output is what the next segment reads. */
 export interface Segment {
@@ -120,13 +121,20 @@ export function tapsOf({ ops, slots }: Plan): Tap[] {
 }
 
 /** Values of a window just before a tap's op. */
-interface TapInputs {
+export interface TapInputs {
   /** [rows][k] */
   readonly x: Float32Array
   /** The residual that the products are added to, [rows][n]. */
   readonly residual?: Float32Array | undefined
   /** The segment's output, [rows][columns], if it was asked for. */
   readonly output?: Float32Array | undefined
+}
+
+/** What computes the f32 products of a plan. */
+interface Products {
+  readonly crew: SolverCrew
+  /** With `codedLinearsBytes` of the plan left. */
+  readonly memory: CodeMemory
 }
 
 export class SegmentRunner {
@@ -139,9 +147,8 @@ export class SegmentRunner {
   readonly #cache: StateCache
   readonly #slots: readonly Ptr[]
   readonly #width: number
-  readonly #window: number
+  readonly #linears: CodedLinears
   readonly #options: RunnerOptions
-  readonly #grams = new Map<string, GramMachine>()
 
   private constructor(parts: {
     plan: Plan
@@ -152,7 +159,7 @@ export class SegmentRunner {
     cache: StateCache
     slots: readonly Ptr[]
     width: number
-    window: number
+    linears: CodedLinears
     options: RunnerOptions
   }) {
     this.taps = tapsOf(parts.plan)
@@ -164,7 +171,7 @@ export class SegmentRunner {
     this.#cache = parts.cache
     this.#slots = parts.slots
     this.#width = parts.width
-    this.#window = parts.window
+    this.#linears = parts.linears
     this.#options = parts.options
   }
 
@@ -176,14 +183,13 @@ export class SegmentRunner {
     prepared: PreparedModel,
     width: number,
     window: number,
+    { crew, memory }: Products,
     options: RunnerOptions,
   ): Promise<SegmentRunner> {
     const { plan, config } = prepared
     const { weightBytes, arenaBytes, blockBytes, slabBytes } = planTotals(plan)
-    const widest = Math.max(0, ...tapsOf(plan).map(({ k }) => k))
     const state = blockBytes.reduce((sum, bytes) => sum + bytes, 0) * (Math.ceil(window / 64) + 1)
-    const needBytes =
-      weightBytes + arenaBytes + state + 2 * slabBytes + gramBytes(widest, window) + 4 * ENGINE_BYTES
+    const needBytes = weightBytes + arenaBytes + state + 2 * slabBytes + 4 * ENGINE_BYTES
     const runtime = await openRuntime({ ...options, needBytes, wantBytes: needBytes + (64 << 20) })
     const { arena } = runtime
     const slots = await loadWeights(arena, prepared, options)
@@ -196,34 +202,35 @@ export class SegmentRunner {
     const cache = new StateCache({ arena, blockBytes, windows, slabBytes: slabs, contextLength: window })
     const probe = (pool: Pool): void => probeStep(pool, written, step, cache)
     const pool = await openPool(runtime, { ...options, probe })
-    return new SegmentRunner({ plan, arena, pool, written, step, cache, slots, width, window, options })
+    const linears = new CodedLinears(plan, crew, memory, { arena, activations: written.activations, slots })
+    return new SegmentRunner({ plan, arena, pool, written, step, cache, slots, width, linears, options })
   }
 
-  /** The segment's output for a window, [rows][columns]. Throws `internal` if the pool died. */
-  outputs(batch: Window): Float32Array {
+  /** The segment's output for a window, [rows][columns]. Throws `internal` if a thread died. */
+  async outputs(batch: Window): Promise<Float32Array> {
     const { logits, ops } = this.#plan
     const made = new Float32Array(this.#count(batch) * logits.width)
-    this.#steps(batch, (first, count) => {
-      this.#runFrom(batch, first, count, ops.length)
+    await this.#steps(batch, async (first, count) => {
+      await this.#runFrom(batch, first, count, ops.length)
       this.#copy(logits, first, count, made)
     })
     return made
   }
 
   /** The inputs of the tap's op for a window. `isWhole`: also returns the segment's output. */
-  inputs(tap: Tap, batch: Window, isWhole = false): TapInputs {
+  async inputs(tap: Tap, batch: Window, isWhole = false): Promise<TapInputs> {
     const { logits, ops } = this.#plan
     const { input, residual, op } = tap
     const roomOf = ({ width }: PlanRows) => new Float32Array(this.#count(batch) * width)
     const x = roomOf(input)
     const added = residual && roomOf(residual)
     const output = isWhole ? roomOf(logits) : undefined
-    this.#steps(batch, (first, count) => {
-      this.#runFrom(batch, first, count, op)
+    await this.#steps(batch, async (first, count) => {
+      await this.#runFrom(batch, first, count, op)
       this.#copy(input, first, count, x)
       if (residual && added) this.#copy(residual, first, count, added)
       if (output === undefined) return
-      this.#runOps(op, ops.length)
+      await this.#runOps(op, ops.length, count)
       this.#copy(logits, first, count, output)
     })
     return { x, residual: added, output }
@@ -235,23 +242,17 @@ export class SegmentRunner {
   }
 
   /** The segment's output for a window, whose values before the tap's op are known; see `endsWith`. */
-  outputsFrom({ input, residual, op }: Tap, { x, residual: added }: TapInputs): Float32Array {
+  async outputsFrom({ input, residual, op }: Tap, { x, residual: added }: TapInputs): Promise<Float32Array> {
     const { logits } = this.#plan
     const rows = x.length / input.width
     const made = new Float32Array(rows * logits.width)
-    this.#steps(new Array<number>(rows).fill(0), (first, count) => {
+    await this.#steps(new Array<number>(rows).fill(0), async (first, count) => {
       this.#place(input, x, first, count)
       if (residual && added) this.#place(residual, added, first, count)
-      this.#runOps(op, op + 1)
+      await this.#runOps(op, op + 1, count)
       this.#copy(logits, first, count, made)
     })
     return made
-  }
-
-  /** Adds y^T x to sums [n][k], on the same threads. Without `n`: x^T x, up to the diagonal. */
-  gram(k: number, n?: number): GramMachine {
-    const shape = { n: n ?? k, k, isSymmetric: n === undefined, window: this.#window }
-    return memo(this.#grams, `${n} ${k}`, () => new GramMachine(this.#arena, this.#pool, shape))
   }
 
   /** Reloads a tap's weights after some have been replaced. */
@@ -261,6 +262,7 @@ export class SegmentRunner {
     const view = () => this.#arena.u8.subarray(address, address + bytes)
     const parts = ref.parts.map(({ name, n }) => ({ tensor: weightOf(weights, name), n }))
     await streamMatrix(parts, ref.k, encoding, view, this.#options)
+    this.#linears.reload(tap.slot)
   }
 
   dispose(): void {
@@ -272,7 +274,7 @@ export class SegmentRunner {
   }
 
   /** Prepares each step of a window, and calls `run` with its first row and row count. */
-  #steps(batch: Window, run: (first: number, count: number) => void): void {
+  async #steps(batch: Window, run: (first: number, count: number) => Promise<void>): Promise<void> {
     const ids = Array.isArray(batch) ? batch : undefined
     const total = this.#count(batch)
     const step = this.#step
@@ -285,7 +287,7 @@ export class SegmentRunner {
         step.addSequence(state)
         for (let row = first; row < first + count; row++) step.addToken(ids?.[row] ?? 0, false)
         step.finish()
-        run(first, count)
+        await run(first, count)
         state.advance(count)
       }
     } finally {
@@ -296,14 +298,25 @@ export class SegmentRunner {
   /**
    * Runs the ops before `end` on rows of a window. Rows are placed where the placeholder would write them.
    */
-  #runFrom(batch: Window, first: number, count: number, end: number): void {
+  async #runFrom(batch: Window, first: number, count: number, end: number): Promise<void> {
     const isRows = this.#width > 0
     if (isRows) this.#place(this.#rows, batch as Float32Array, first, count)
-    this.#runOps(isRows ? 1 : 0, end)
+    await this.#runOps(isRows ? 1 : 0, end, count)
   }
 
-  #runOps(first: number, end: number): void {
-    this.#pool.run(this.#written.records, this.#step.step, first, end)
+  /** Runs ops for the `count` rows of a step: linears by their codes, all others in the pool. */
+  async #runOps(first: number, end: number, count: number): Promise<void> {
+    const run = (from: number, to: number) => {
+      if (from < to) this.#pool.run(this.#written.records, this.#step.step, from, to)
+    }
+    let at = first
+    for (const op of this.#linears.ops) {
+      if (op < first || op >= end) continue
+      run(at, op)
+      await this.#linears.run(op, count)
+      at = op + 1
+    }
+    run(at, end)
   }
 
   /** Where the placeholder writes. */

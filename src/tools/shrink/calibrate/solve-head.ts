@@ -17,9 +17,10 @@ import type { Format } from '../codes/coded-matrix.ts'
 import { layMatrix } from '../codes/lay.ts'
 import type { FactorOptions } from '../matrix/factor.ts'
 import { type InputStats, InputSums } from '../matrix/hessian.ts'
-import { matrixSlabs } from './gram.ts'
+import { codedLinearsBytes } from './coded-linears.ts'
+import { GramMachine, gramBytes, matrixSlabs } from './gram.ts'
 import { SegmentRunner } from './segment-runner.ts'
-import { type CrewOptions, SolverCrew } from './solver/solver-crew.ts'
+import { type CrewOptions, crewOf, type SolverCrew } from './solver/solver-crew.ts'
 import type { WalkOptions } from './walk.ts'
 
 interface HeadOptions
@@ -68,15 +69,11 @@ export async function solveHead(
   encodingOf: (name: string) => PackedEncoding,
   options: HeadOptions,
 ): Promise<SolvedHead> {
-  const { host, threads, signal, format, sweeps } = options
+  const { signal, format, sweeps } = options
   const name = headName(prepared)
-  const stats = await hiddenStats(prepared, weights, encodingOf, name, options)
-  const crew = new SolverCrew({
-    ...options,
-    threads: threads === 'auto' ? host.cores : threads,
-    yieldTask: () => host.yieldTask(),
-  })
+  const crew = crewOf(options)
   try {
+    const stats = await hiddenStats(prepared, weights, encodingOf, { crew, name }, options)
     const known = await crew.know(name, stats, options)
     const tensor = weightOf(prepared.weights, name)
     const [rows = 0, k = 0] = tensor.shape
@@ -106,7 +103,7 @@ async function hiddenStats(
   prepared: PreparedModel,
   weights: Weights,
   encodingOf: (name: string) => PackedEncoding,
-  name: string,
+  { crew, name }: { readonly crew: SolverCrew; readonly name: string },
   options: HeadOptions,
 ): Promise<InputStats> {
   const { windows, host, signal } = options
@@ -114,15 +111,24 @@ async function hiddenStats(
   const tokens = Math.min(length, STEP_TOKENS)
   const graph = hiddenGraph(buildGraph(prepared.config), prepared.file.name)
   const plan = compile(graph, { tokens, logitRows: tokens, encodingOf })
-  const runner = await SegmentRunner.open({ ...prepared, plan, weights }, 0, length, options)
+  const tap = { k: plan.logits.width }
+  const shape = { taps: [tap], window: length, hasDrift: false }
+  const memory = await crew.openCodes(gramBytes(shape) + codedLinearsBytes(plan))
+  const gram = new GramMachine(crew, memory, shape)
+  const products = { crew, memory }
+  const runner = await SegmentRunner.open({ ...prepared, plan, weights }, 0, length, products, options)
   try {
-    const sums = new InputSums(name, plan.logits.width)
+    const sums = new InputSums(name, tap.k)
+    gram.begin(tap)
     for (const [index, window] of windows.entries()) {
       options.onProgress?.({ segment: 0, segments: 1, what: name, done: index, total: windows.length })
-      sums.addBatch(runner.outputs(window))
+      const rows = await runner.outputs(window)
+      sums.addRows(rows)
+      await gram.add(tap, rows)
       await host.yieldTask()
       signal.throwIfAborted()
     }
+    gram.read(tap, sums)
     return sums.done()
   } finally {
     runner.dispose()

@@ -4,13 +4,12 @@ import type { PackedEncoding } from '../../../core/abi/encodings.ts'
 import type { PackCard } from '../../../engine/load/pack-model.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import type { InputStats } from '../matrix/hessian.ts'
-import type { SolvePort } from './solver/solve-thread.ts'
-import { SolverCrew } from './solver/solver-crew.ts'
+import { crewOf, type SolverCrew } from './solver/solver-crew.ts'
 import { type Product, type WalkOptions, walk } from './walk.ts'
 import type { DoneMatrices } from './work-files.ts'
 
 /** The settings that all methods share. */
-export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift'> {
+export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift' | 'crew'> {
   /**
    * The share of the inputs' drift, caused by matrices compressed earlier, that a matrix compensates for.
    * With 0, the float model is not run alongside.
@@ -18,10 +17,6 @@ export interface SolveOptions<Report> extends Omit<WalkOptions, 'visit' | 'drift
   readonly drift: number
   /** Maximum sweeps over the codes after solving. */
   readonly sweeps: number
-  /** The compiled module of wasm/solve. Default: solvers compute in TypeScript. */
-  readonly solver?: WebAssembly.Module | undefined
-  /** Starts a thread of the solver. Default: solving uses only this thread. */
-  readonly startSolver?: (() => SolvePort) | undefined
   readonly card?: PackCard | undefined
   /** Called when a matrix is done. */
   readonly onMatrix?: ((report: Report) => void) | undefined
@@ -55,14 +50,9 @@ export async function solveProducts<Report extends { readonly name: string }, Kn
   options: SolveOptions<Report>,
   how: SolveProducts<Report, Known>,
 ): Promise<void> {
-  const { host, threads, drift } = options
-  const crew = new SolverCrew({
-    ...options,
-    threads: threads === 'auto' ? host.cores : threads,
-    yieldTask: () => host.yieldTask(),
-  })
+  const crew = crewOf(options)
   try {
-    await walk(prepared, { ...options, drift: drift > 0, visit: visitor(crew, how) })
+    await walk(prepared, { ...options, crew, drift: options.drift > 0, visit: visitor(crew, how) })
   } finally {
     crew.dispose()
   }

@@ -10,8 +10,12 @@ import { bufferSource } from '../../../core/base/bytes.ts'
 import { HalfbyteError } from '../../../core/base/errors.ts'
 import type { TensorInfo } from '../../../core/formats/tensors.ts'
 import { compile } from '../../../core/graph/compile-graph.ts'
+import type { Plan } from '../../../core/graph/plan/plan.ts'
 import type { PreparedModel } from '../../../engine/load/prepare.ts'
 import type { InputStats } from '../matrix/hessian.ts'
+import { codedLinearsBytes } from './coded-linears.ts'
+import { GramMachine, gramBytes } from './gram.ts'
+import type { CodeMemory } from './products/code-memory.ts'
 import { SegmentPass, type Side } from './segment-pass.ts'
 import {
   PLACEHOLDER,
@@ -20,7 +24,9 @@ import {
   SegmentRunner,
   segmentsOf,
   type Tap,
+  tapsOf,
 } from './segment-runner.ts'
+import { type CrewOptions, crewOf, type SolverCrew } from './solver/solver-crew.ts'
 import type { WorkFiles } from './work-files.ts'
 
 /** The matrices of one product, which share inputs. */
@@ -31,7 +37,9 @@ export interface Product {
   readonly k: number
 }
 
-export interface WalkOptions extends RunnerOptions {
+export interface WalkOptions extends RunnerOptions, Pick<CrewOptions, 'solver' | 'startSolver'> {
+  /** The threads that compute products. Default: a crew of its own. */
+  readonly crew?: SolverCrew | undefined
   /**
    * Runs the original model alongside the compressed one, and reports how far inputs have drifted. Default
    * false.
@@ -68,6 +76,15 @@ const STEP_TOKENS = 256
  * weights, `out-of-memory`, what `visit` throws, or the signal's reason.
  */
 export async function walk(prepared: PreparedModel, options: WalkOptions): Promise<void> {
+  const crew = options.crew ?? crewOf(options)
+  try {
+    await walkWith(crew, prepared, options)
+  } finally {
+    if (options.crew === undefined) crew.dispose()
+  }
+}
+
+async function walkWith(crew: SolverCrew, prepared: PreparedModel, options: WalkOptions): Promise<void> {
   const { work, signal, windows } = options
   const segments = segmentsOf(buildGraph(prepared.config))
   const weights = new Map(prepared.weights)
@@ -77,17 +94,18 @@ export async function walk(prepared: PreparedModel, options: WalkOptions): Promi
     if (!isLast && (await isPast(work, index + 1, segments.length, kinds))) continue
     const report = (what: string, done: number) =>
       options.onProgress?.({ segment: index, segments: segments.length, what, done, total: windows.length })
-    const context = { prepared, segment, options, report }
+    const context = { crew, prepared, segment, options, report }
     const sides: Side[] = []
     try {
+      const { memory, gram } = await openProducts(context, kinds.length)
       for (const kind of kinds) {
         const own = kind === 'float' ? prepared.weights : weights
-        sides.push(await openSide(context, own, index === 0 ? undefined : rowsName(index, kind)))
+        sides.push(await openSide(context, memory, own, index === 0 ? undefined : rowsName(index, kind)))
       }
       const [main] = sides as [Side]
       const { taps } = main.runner
       const last = isLast ? undefined : taps.at(-1)
-      const pass = new SegmentPass(sides, last, { ...options, report, file: aheadName(index) })
+      const pass = new SegmentPass(sides, last, { ...options, gram, report, file: aheadName(index) })
       for (const tap of taps) {
         if (!tap.parts.every(({ name }) => roleOf(name) === 'matrix')) continue
         const product = { name: nameOf(tap), parts: tap.parts, k: tap.k }
@@ -133,14 +151,32 @@ async function isPast(
 }
 
 interface Context {
+  readonly crew: SolverCrew
   readonly prepared: PreparedModel
   readonly segment: Segment
   readonly options: WalkOptions
   readonly report: (what: string, done: number) => void
 }
 
-async function openSide(context: Context, weights: Weights, file: string | undefined): Promise<Side> {
-  const { segment, options } = context
+/** The memory of a segment's products for all sides, and what sums their inputs. */
+async function openProducts(
+  { crew, prepared, segment, options }: Context,
+  sides: number,
+): Promise<{ readonly memory: CodeMemory; readonly gram: GramMachine }> {
+  const window = options.windows[0]?.length ?? 0
+  const plan = planOf(prepared, segment, window)
+  const shape = { taps: tapsOf(plan), window, hasDrift: sides > 1 }
+  const memory = await crew.openCodes(gramBytes(shape) + sides * codedLinearsBytes(plan))
+  return { memory, gram: new GramMachine(crew, memory, shape) }
+}
+
+async function openSide(
+  context: Context,
+  memory: CodeMemory,
+  weights: Weights,
+  file: string | undefined,
+): Promise<Side> {
+  const { crew, segment, options } = context
   const length = options.windows[0]?.length ?? 0
   const { width } = segment
   const rows = file === undefined ? undefined : await options.work.open(file)
@@ -148,7 +184,13 @@ async function openSide(context: Context, weights: Weights, file: string | undef
     throw new HalfbyteError('integrity', `the work file ${file} is missing; start again`, { file })
   }
   return {
-    runner: await SegmentRunner.open(prepareSegment(context, weights, length), width, length, options),
+    runner: await SegmentRunner.open(
+      prepareSegment(context, weights, length),
+      width,
+      length,
+      { crew, memory },
+      options,
+    ),
     async read(index) {
       if (rows === undefined) return options.windows[index] as readonly number[]
       const bytes = await rows.read(index * length * width * 4, length * width * 4, options.signal)
@@ -158,8 +200,8 @@ async function openSide(context: Context, weights: Weights, file: string | undef
   }
 }
 
-/** The segment as a separate model. Matrices are f32; tables keep the model's encoding. */
-function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
+/** The plan of a segment. Matrices are f32; tables keep the model's encoding. */
+function planOf(prepared: PreparedModel, segment: Segment, length: number): Plan {
   const own = new Map<string, PackedEncoding>()
   for (const { ref, encoding } of prepared.plan.slots) {
     for (const { name } of ref.parts) own.set(name, groupEncoding(encoding))
@@ -167,7 +209,12 @@ function prepareSegment({ prepared, segment }: Context, weights: Weights, length
   const encodingOf = (name: string): PackedEncoding =>
     name !== PLACEHOLDER && roleOf(name) === 'table' ? (own.get(name) ?? 'f32') : 'f32'
   const tokens = Math.min(length, STEP_TOKENS)
-  const plan = compile(segment.graph, { tokens, logitRows: tokens, encodingOf })
+  return compile(segment.graph, { tokens, logitRows: tokens, encodingOf })
+}
+
+/** The segment as a separate model. */
+function prepareSegment({ prepared, segment }: Context, weights: Weights, length: number): PreparedModel {
+  const plan = planOf(prepared, segment, length)
   const zeros = new Uint8Array(segment.width * 4)
   const placeholder: TensorInfo = {
     name: PLACEHOLDER,

@@ -16,7 +16,7 @@ type TrialFormat = 'w4_g64' | 'w4_g128' | `w${2 | 3}_g${32 | 64 | 128}`
 /** A format that a solver can choose codes for. */
 export type GridFormat = Format | TrialFormat
 
-interface Codes {
+export interface Codes {
   readonly least: number
   readonly most: number
   /** The code of a zero weight if there is no minimum. */

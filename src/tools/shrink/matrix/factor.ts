@@ -85,13 +85,13 @@ export const plainDense: Dense = {
 /** A call of `gemm`. */
 export type GemmCall = readonly [a: Rows, b: Rows, c: Rows, m: number, n: number, depth: number, sign: 1 | -1]
 
-/** Bytes that a factor needs, including its transpose if there is drift. */
+/** Bytes that a factor needs, and the drift, if any. */
 export const factorBytes = (k: number, withDrift: boolean): number =>
-  8 * ((withDrift ? 2 : 1) * k * k + 32 * k + 64) + 4 * (slopeStride(k) * k + 4)
+  8 * (k * k + 32 * k + 64) + 4 * (withDrift ? 3 : 2) * (slopeStride(k) * k + 4)
 
-/** Bytes that solving needs in addition to the factor, for up to `n` outputs at once; `panel` grows once. */
+/** Bytes that solving needs in addition to the factor, for up to `n` outputs at once. */
 export const slabBytes = (n: number, k: number): number =>
-  8 * (4 * n * k + 32 * (2 * n + 2 * k) + LARGEST_GROUP * n + 64)
+  8 * (n * k + LARGEST_GROUP * n + 64) + 4 * 4 * n * k
 
 /**
  * Rows of H in f32 are apart by an odd number of cache lines, so that a column's lines are in different sets.
@@ -121,6 +121,8 @@ export interface Factor {
   readonly hessian: Float64Array
   /** `hessian` in f32, for `addProducts`. */
   readonly slopes: Rows<Float32Array>
+  /** C in f32, mirrored at its diagonal, for `addProducts`. */
+  readonly mirror: Rows<Float32Array>
   /** The damping that was added to the diagonal. */
   readonly added: Float64Array
   /** Number of inputs that were always zero. Errors in them cost nothing, so they are rounded. */
@@ -176,7 +178,22 @@ export function* factorizing(
   }
   const slopes = slopesOf(hessian, k, dense)
   yield* decomposing(name, triangle, k, MIN_PIVOT * mean, damp, dense)
-  return { k, dense, triangle, hessian, slopes, added, dead: k - live.length }
+  const mirror = mirrorOf(triangle, k, dense)
+  return { k, dense, triangle, hessian, slopes, mirror, added, dead: k - live.length }
+}
+
+/** A lower triangle in f32, mirrored at its diagonal. */
+export function mirrorOf(triangle: Float64Array, k: number, dense: Dense): Rows<Float32Array> {
+  const stride = slopeStride(k)
+  const values = dense.floats('mirror', stride * k)
+  for (let j = 0; j < k; j++) {
+    for (let i = 0; i <= j; i++) {
+      const value = triangle[j * k + i]!
+      values[j * stride + i] = value
+      values[i * stride + j] = value
+    }
+  }
+  return rowsOf(values, stride)
 }
 
 /** A symmetric matrix in f32. */

@@ -20,9 +20,9 @@ import {
   groupSize,
   groupsOf,
 } from '../codes/coded-matrix.ts'
-import { type Factor, rowsOf, SLAB_ROWS } from './factor.ts'
+import { type Factor, type Rows, SLAB_ROWS } from './factor.ts'
 import { codeOf, fitGrid, type Grid, loadGrid, newGrid, rtn, setGrid } from './grid.ts'
-import { LOSS_BLOCK as BLOCK, blockEnds, lossOf, subtractDamping, sumsBefore, total } from './loss.ts'
+import { addErrors, LOSS_BLOCK as BLOCK, blockEnds, lossOf, subtractDamping, total } from './loss.ts'
 import { refine } from './refine.ts'
 import { targetsOf } from './targets.ts'
 
@@ -59,13 +59,13 @@ export function slabsOf<F extends GridFormat>({ n, k, weights, behind, options }
 }
 
 /**
- * `drift`: D transposed, see `targetsOf`; absent if inputs have not drifted. `lossBefore`: loss of the
+ * `drift`: D, see `targetsOf`; absent if inputs have not drifted. `lossBefore`: loss of the
  * weights' nearest codes. Throws what `gptq` throws.
  */
 export function solveSlab<F extends GridFormat>(
   { n, k, weights, behind, options }: Slab<F>,
   factor: Factor,
-  drift: Float64Array | undefined,
+  drift: Rows<Float32Array> | undefined,
 ): Solved<F> {
   const { format, share } = options
   const targets = drift === undefined ? weights : targetsOf(weights, n, k, { drift, behind }, factor, share)
@@ -117,12 +117,13 @@ const newGroup = (size: number): Group => ({
 })
 
 // hot
-/** Chooses the codes of a group on a grid and returns its loss. */
+/** Chooses the codes of a group on a grid and returns its loss, or gives up once it is at least `limit`. */
 function solveGroup(
   { size, corner, weights, sums, errors, codes }: Group,
   count: number,
   format: GridFormat,
   grid: Grid,
+  limit = Number.POSITIVE_INFINITY,
 ): number {
   const { least, most, zero } = CODES[format]
   const { scale, minimum, inverse } = grid
@@ -140,6 +141,7 @@ function solveGroup(
     errors[j] = error
     sum += error * root
     loss += sum * sum
+    if (loss >= limit) break
   }
   return loss
 }
@@ -200,8 +202,7 @@ export function gptq<F extends GridFormat>(
   const lossBefore = lossOf(weights, before ?? start, factor)
   const { coded, losses } = choose(weights, start, factor, search ? STRETCHES : [])
   if (sweeps === 0) return { coded, loss: total(losses), lossBefore }
-  refine(weights, coded, factor, sweeps)
-  return { coded, loss: lossOf(weights, coded, factor), lossBefore }
+  return { coded, loss: refine(weights, coded, factor, sweeps), lossBefore }
 }
 
 /**
@@ -296,7 +297,7 @@ function solve(
     groups: groupsOf(coded),
     errors: factor.dense.room('errors', n * k),
     block,
-    sums: factor.dense.room('sums', n * block),
+    sums: factor.dense.floats('gradients', n * k),
     free: new Float64Array(block),
     importance: new Float64Array(block),
     grid: newGrid(),
@@ -307,9 +308,9 @@ function solve(
   let first = 0
   for (const end of how === 'fitted' ? work.groups.ends : blockEnds(k)) {
     if (end === first) continue
-    sumsBefore(factor, work.errors, rowsOf(work.sums, block), n, first, end)
     if (how === 'fitted') takeCorner(work, first, end)
     for (let row = 0; row < n; row++) losses[row]! += solveBlock(work, row, first, end)
+    addErrors(factor, work.errors, work.sums, n, first, end)
     first = end
   }
   subtractDamping(losses, work.errors, factor)
@@ -329,8 +330,8 @@ interface Work {
   readonly errors: Float64Array
   /** Most inputs of a block. */
   readonly block: number
-  /** s without the contribution of the block itself, [n][block]. */
-  readonly sums: Float64Array
+  /** s of the inputs that are not solved yet, without the contribution of their own block, [n][k]. */
+  readonly sums: Float32Array
   /** The values that a group would take if it could be stored exactly. */
   readonly free: Float64Array
   readonly importance: Float64Array
@@ -364,7 +365,7 @@ function solveBlock(work: Work, row: number, first: number, end: number): number
 // hot
 /** Stores the best code of input j, and returns the resulting loss. */
 function solveInput(
-  { weights, coded, factor, format, k, block, errors, sums }: Work,
+  { weights, coded, factor, format, k, errors, sums }: Work,
   grid: Grid,
   row: number,
   first: number,
@@ -372,11 +373,11 @@ function solveInput(
 ): number {
   const base = row * k
   const { triangle } = factor
-  let sum = sums[row * block + j - first]!
+  let sum = sums[base + j]!
   for (let i = first; i < j; i++) sum += errors[base + i]! * triangle[j * k + i]!
   const root = triangle[j * k + j]!
   const weight = weights[base + j]!
-  const code = codeOf(format, grid, weight + sum / root)
+  const code = codeOf(CODES[format], grid, weight + sum / root)
   coded.codes[base + j] = code
   const error = weight - (grid.scale * (code - CODES[format].zero) + grid.minimum)
   errors[base + j] = error
@@ -394,7 +395,7 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   const count = end - first
   // First computes the errors that remain if each input takes its best value.
   for (let j = 0; j < count; j++) {
-    let sum = sums[row * block + j]!
+    let sum = sums[row * k + first + j]!
     for (let i = 0; i < j; i++) sum += free[i]! * corner[j * block + i]!
     const root = corner[j * block + j]!
     free[j] = -sum / root
@@ -402,7 +403,7 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   }
   for (let j = 0; j < count; j++) {
     group.weights[j] = weights[row * k + first + j]!
-    group.sums[j] = sums[row * block + j]!
+    group.sums[j] = sums[row * k + first + j]!
     free[j] = group.weights[j]! - free[j]!
   }
   fitGrid(format, free, 0, count, grid, importance)
@@ -412,7 +413,7 @@ function fitBlock(work: Work, row: number, first: number, end: number): number {
   let isLast = true
   for (const stretch of stretches) {
     if (!stretchGrid(format, grid, scale, minimum, stretch)) continue
-    const loss = solveGroup(group, count, format, grid)
+    const loss = solveGroup(group, count, format, grid, least)
     isLast = loss < least
     if (!isLast) continue
     least = loss

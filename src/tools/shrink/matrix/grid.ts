@@ -12,6 +12,7 @@ import { SCALE_FACTOR, searchScale, shiftedFloat } from '../../../core/weights/q
 import {
   CODES,
   type CodedMatrix,
+  type Codes,
   checkWeights,
   emptyMatrix,
   type GridFormat,
@@ -40,7 +41,8 @@ export function rtn<F extends GridFormat>(
       fitGrid(format, row, first, count, grid)
       coded.scales[r * groups + g] = grid.scalePattern
       if (coded.minimums !== undefined) coded.minimums[r * groups + g] = grid.minimumPattern
-      for (let i = first; i < first + count; i++) coded.codes[r * k + i] = codeOf(format, grid, row[i]!)
+      for (let i = first; i < first + count; i++)
+        coded.codes[r * k + i] = codeOf(CODES[format], grid, row[i]!)
     }
   }
   return coded
@@ -96,8 +98,7 @@ export function loadGrid(grid: Grid, scalePattern: number, minimumPattern: numbe
 
 // hot
 /** The code nearest to a weight; halves go up. */
-export function codeOf(format: GridFormat, { inverse, minimum }: Grid, weight: number): number {
-  const { least, most, zero } = CODES[format]
+export function codeOf({ least, most, zero }: Codes, { inverse, minimum }: Grid, weight: number): number {
   const code = Math.floor((weight - minimum) * inverse + (zero + 0.5))
   return code > most ? most : code < least ? least : code
 }

@@ -40,12 +40,13 @@ function chooseCodes({ coded, grid, block }: SweptSlab, own: SweptRow): boolean 
   const { first, count, corner, inverses, near, errors } = block
   const { weights, pulls } = own
   const { k, format, codes } = coded
-  const { zero } = CODES[format]
+  const range = CODES[format]
+  const { zero } = range
   const base = own.row * k + first
   let gain = 0
   for (let i = 0; i < count; i++) {
     const weight = weights[first + i]!
-    const code = codeOf(format, grid, weight - (errors[i]! - near[i]! * inverses[i]!))
+    const code = codeOf(range, grid, weight - (errors[i]! - near[i]! * inverses[i]!))
     const last = codes[base + i]!
     if (code === last) continue
     codes[base + i] = code

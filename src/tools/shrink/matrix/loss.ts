@@ -1,8 +1,9 @@
-// The loss of codes: sum_j (sum_{i <= j} e_i C_ji)^2 for each row, by the factor C of the Hessian.
+// The loss of codes: sum_j (sum_{i <= j} e_i C_ji)^2 for each row, by the factor C of the Hessian. The parts of
+// earlier blocks of inputs are summed in f32.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { CODES, type CodedMatrix, checkWeights, type GridFormat, groupsOf } from '../codes/coded-matrix.ts'
-import { type Factor, type Rows, rowsOf } from './factor.ts'
+import { type Factor, rowsOf } from './factor.ts'
 import { loadGrid, newGrid } from './grid.ts'
 
 /** Number of inputs whose sums are computed at once. */
@@ -15,18 +16,18 @@ export function lossOf(weights: ArrayLike<number>, coded: CodedMatrix<GridFormat
   const { dense, triangle } = factor
   const errors = dense.room('errors', n * k)
   fillErrors(errors, weights, coded)
-  const sums = dense.room('sums', n * LOSS_BLOCK)
+  const sums = dense.floats('gradients', n * k)
   const losses = new Float64Array(n)
   let first = 0
   for (const end of blockEnds(k)) {
-    sumsBefore(factor, errors, rowsOf(sums, LOSS_BLOCK), n, first, end)
     for (let row = 0; row < n; row++) {
       for (let j = first; j < end; j++) {
-        let sum = sums[row * LOSS_BLOCK + j - first]!
+        let sum = sums[row * k + j]!
         for (let i = first; i <= j; i++) sum += errors[row * k + i]! * triangle[j * k + i]!
         losses[row]! += sum * sum
       }
     }
+    addErrors(factor, errors, sums, n, first, end)
     first = end
   }
   subtractDamping(losses, errors, factor)
@@ -56,20 +57,24 @@ export const blockEnds = (k: number): Uint32Array =>
   Uint32Array.from({ length: Math.ceil(k / LOSS_BLOCK) }, (_, block) => Math.min(k, (block + 1) * LOSS_BLOCK))
 
 /**
- * sums[row][j - first] = sum over i < first of errors[row][i] * C_ji, for j in [first, end). Clears other
- * sums.
+ * Adds the errors of inputs [first, end) to the sums of later inputs, in f32: sums[row][j] += e_i C_ji. Both
+ * are [n][k].
  */
-export function sumsBefore(
-  { triangle, dense, k }: Factor,
+export function addErrors(
+  { mirror, dense, k }: Pick<Factor, 'mirror' | 'dense' | 'k'>,
   errors: Float64Array,
-  sums: Rows,
+  sums: Float32Array,
   n: number,
   first: number,
   end: number,
 ): void {
-  sums.values.fill(0)
-  const rows = rowsOf(triangle, k, first * k)
-  dense.gemm(rowsOf(errors, k), rows, sums, n, end - first, first, 1)
+  if (end === k) return
+  const count = end - first
+  const own = dense.floats('changes', n * count)
+  for (let row = 0; row < n; row++) own.set(errors.subarray(row * k + first, row * k + end), row * count)
+  const { values, stride } = mirror
+  const later = rowsOf(values, stride, first * stride + end)
+  dense.addProducts(rowsOf(own, count), later, rowsOf(sums, k, end), n, k - end, count)
 }
 
 /** Subtracts what damping adds to the loss of each row. */

@@ -15,6 +15,7 @@
 import { CODES, type CodedMatrix, type GridFormat } from '../codes/coded-matrix.ts'
 import { type Factor, SLAB_ROWS } from './factor.ts'
 import { improveBlock, tryStep } from './improve-block.ts'
+import { subtractDamping, total } from './loss.ts'
 import {
   applyChanges,
   blocksOf,
@@ -30,19 +31,24 @@ export const DEFAULT_SWEEPS = 8
 /** A row's sweeps stop once one lowers its loss by less than this fraction. */
 const MIN_GAIN = 1e-4
 
-/** Modifies `coded`. The loss, including damping, never grows by more than rounding to f32. */
+/**
+ * Modifies `coded`, and returns its loss without damping. The loss, including damping, never grows by more than
+ * rounding to f32.
+ */
 export function refine(
   weights: ArrayLike<number>,
   coded: CodedMatrix<GridFormat>,
   factor: Factor,
   sweeps: number,
-): void {
+): number {
+  let loss = 0
   for (let first = 0; first < coded.n; first += SLAB_ROWS) {
-    refineSlab(openSlab(weights, coded, factor, first, Math.min(first + SLAB_ROWS, coded.n)), sweeps)
+    loss += refineSlab(openSlab(weights, coded, factor, first, Math.min(first + SLAB_ROWS, coded.n)), sweeps)
   }
+  return loss
 }
 
-function refineSlab(slab: SweptSlab, sweeps: number): void {
+function refineSlab(slab: SweptSlab, sweeps: number): number {
   let active = slab.rows
   for (const own of active) own.loss = lossOfRow(own)
   for (let sweep = 0; sweep < sweeps && active.length > 0; sweep++) {
@@ -59,6 +65,10 @@ function refineSlab(slab: SweptSlab, sweeps: number): void {
       return isLower
     })
   }
+  const losses = Float64Array.from(slab.rows, lossOfRow)
+  for (const [index, { errors }] of slab.rows.entries())
+    subtractDamping(losses.subarray(index, index + 1), errors, slab.factor)
+  return total(losses)
 }
 
 function lossOfRow({ errors, gradient }: SweptRow): number {

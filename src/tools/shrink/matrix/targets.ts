@@ -9,14 +9,14 @@
 // solver that targets v compensates for part of the earlier matrices' errors. The target is only a fraction
 // of the way to v: all the way fits the calibration text better but other texts worse.
 
-import { columns, type Dense, type Factor, rowsOf } from './factor.ts'
+import { type Dense, type Factor, type Rows, rowsOf, slopeStride } from './factor.ts'
 
 export const DEFAULT_DRIFT = 0.5
 
 /** How a compressed model's inputs differ from the float model's. Absent parts count as zero. */
 interface Drift {
-  /** D transposed, [k][k], by `turned`. */
-  readonly drift?: Float64Array | undefined
+  /** D, [k][k], by `driftRows`. */
+  readonly drift?: Rows<Float32Array> | undefined
   /** B, [n][k]. */
   readonly behind?: Float64Array | undefined
 }
@@ -31,63 +31,63 @@ export function targetsOf(
   share: number,
 ): Float64Array {
   const { dense } = factor
-  const products = dense.room('products', n * k)
+  const products = dense.floats('products', n * k)
   if (behind !== undefined) products.set(behind)
   if (drift !== undefined) {
-    const own = dense.room('weights', n * k)
+    const own = dense.floats('weights', n * k)
     own.set(weights)
-    dense.gemm(rowsOf(own, k), rowsOf(drift, k), rowsOf(products, k), n, k, k, 1)
+    dense.addProducts(rowsOf(own, k), drift, rowsOf(products, k), n, k, k)
   }
-  divide(products, n, k, factor)
+  divideRows(products, n, factor)
   const targets = new Float64Array(n * k)
   for (let at = 0; at < targets.length; at++) targets[at] = weights[at]! + share * products[at]!
   return targets
 }
 
-/** D transposed, as an operand. */
-export function transposedDrift(drift: Float64Array, k: number, dense: Dense): Float64Array {
-  const room = dense.room('drift', k * k)
-  for (let i = 0; i < k; i++) {
-    for (let j = 0; j < k; j++) room[j * k + i] = drift[i * k + j]!
-  }
-  return room
+/** D in f32, as an operand. */
+export function driftRows(drift: Float64Array, k: number, dense: Dense): Rows<Float32Array> {
+  const stride = slopeStride(k)
+  const values = dense.floats('drift', stride * k)
+  for (let i = 0; i < k; i++) values.set(drift.subarray(i * k, (i + 1) * k), i * stride)
+  return rowsOf(values, stride)
 }
 
 /** Columns divided at once. */
 const BLOCK = 32
 
 /**
- * Multiplies the [n][width] matrix `rows` by H^-1, in place, where H = C^T C: solves with C, from its last
- * column, then with C^T. If `width` is below k, only the first rows and columns of C are used.
+ * Multiplies rows [n][k] by H^-1, in place, where H = C^T C: solves with C, from its last column, then with
+ * C^T. In f32: a target that is off by rounding costs nothing, because damping bounds what it is multiplied by.
  */
-export function divide(
-  rows: Float64Array,
-  n: number,
-  width: number,
-  { k, triangle, dense }: Pick<Factor, 'k' | 'triangle' | 'dense'>,
-): void {
-  for (let end = width; end > 0; end -= BLOCK) {
+function divideRows(rows: Float32Array, n: number, { k, mirror, dense }: Factor): void {
+  const { values, stride } = mirror
+  const solved = dense.floats('changes', n * BLOCK)
+  for (let end = k; end > 0; end -= BLOCK) {
     const start = Math.max(0, end - BLOCK)
-    for (let row = 0; row < n * width; row += width) {
+    for (let row = 0; row < n; row++) {
+      const at = row * k
       for (let j = end - 1; j >= start; j--) {
-        const value = rows[row + j]! / triangle[j * k + j]!
-        rows[row + j] = value
-        for (let i = start; i < j; i++) rows[row + i]! -= value * triangle[j * k + i]!
+        const value = rows[at + j]! / values[j * stride + j]!
+        rows[at + j] = value
+        solved[row * BLOCK + j - start] = -value
+        for (let i = start; i < j; i++) rows[at + i]! -= value * values[j * stride + i]!
       }
     }
-    const panel = rowsOf(columns(triangle, k, start, end, dense), end - start)
-    dense.gemm(rowsOf(rows, width, start), panel, rowsOf(rows, width), n, start, end - start, -1)
+    const earlier = rowsOf(values, stride, start * stride)
+    dense.addProducts(rowsOf(solved, BLOCK), earlier, rowsOf(rows, k), n, start, end - start)
   }
-  for (let start = 0; start < width; start += BLOCK) {
-    const end = Math.min(start + BLOCK, width)
-    const own = rowsOf(triangle, k, start * k)
-    dense.gemm(rowsOf(rows, width), own, rowsOf(rows, width, start), n, end - start, start, -1)
-    for (let row = 0; row < n * width; row += width) {
+  for (let start = 0; start < k; start += BLOCK) {
+    const end = Math.min(start + BLOCK, k)
+    for (let row = 0; row < n; row++) {
+      const at = row * k
       for (let j = start; j < end; j++) {
-        let sum = rows[row + j]!
-        for (let i = start; i < j; i++) sum -= rows[row + i]! * triangle[j * k + i]!
-        rows[row + j] = sum / triangle[j * k + j]!
+        let sum = rows[at + j]!
+        for (let i = start; i < j; i++) sum -= rows[at + i]! * values[j * stride + i]!
+        rows[at + j] = sum / values[j * stride + j]!
+        solved[row * BLOCK + j - start] = -rows[at + j]!
       }
     }
+    const later = rowsOf(values, stride, start * stride + end)
+    dense.addProducts(rowsOf(solved, BLOCK), later, rowsOf(rows, k, end), n, k - end, end - start)
   }
 }

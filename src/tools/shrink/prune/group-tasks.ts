@@ -10,7 +10,7 @@ import {
   groupCount,
   groupSize,
 } from '../codes/coded-matrix.ts'
-import { type Factor, PANEL_INPUTS, SLAB_ROWS, slopeStride, slopesOf } from '../matrix/factor.ts'
+import { type Factor, mirrorOf, PANEL_INPUTS, SLAB_ROWS, slopeStride, slopesOf } from '../matrix/factor.ts'
 import { type SolveOptions, solveCodes } from '../matrix/gptq.ts'
 import { rtn } from '../matrix/grid.ts'
 import { takeRows } from '../matrix/mixed.ts'
@@ -63,7 +63,8 @@ function keptPart(factor: Factor, kept: Uint32Array, compact: Compact, { sweeps 
     for (const i of kept) hessian[at++] = factor.hessian[kept[j]! * k + i]!
   const added = Float64Array.from(kept, (input) => factor.added[input]!)
   const slopes = slopesOf(hessian, sweeps > 0 ? kept.length : 0, compact.dense)
-  return { ...compact, hessian, slopes, added, dead: 0 }
+  const mirror = mirrorOf(compact.triangle, kept.length, compact.dense)
+  return { ...compact, hessian, slopes, mirror, added, dead: 0 }
 }
 
 /** How the kept weights are coded. */
@@ -89,7 +90,7 @@ export interface GroupResult {
 
 /** Bytes of the buffers that tasks request from a `Dense`. */
 export const groupBytes = (k: number): number =>
-  8 * (k * k + (5 * SLAB_ROWS + CROSS_ROWS + 64) * k + 128 * 64) + 4 * slopeStride(k) * k
+  8 * (k * k + (5 * SLAB_ROWS + CROSS_ROWS + 64) * k + 128 * 64) + 8 * slopeStride(k) * k
 
 /** Reserves buffers at their largest size, because a buffer that grows wastes its old bytes. */
 export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
@@ -98,7 +99,7 @@ export function reserveGroup({ dense, k }: Factor, rows = SLAB_ROWS): void {
   for (const key of ['weights', 'products', 'errors']) dense.room(key, rows * k)
   dense.room('panel', PANEL_INPUTS * k)
   dense.room('sums', rows * GROUP_SIZE)
-  dense.floats('slopes', slopeStride(k) * k)
+  for (const key of ['slopes', 'mirror']) dense.floats(key, slopeStride(k) * k)
   dense.floats('gradients', rows * k)
   dense.floats('changes', rows * GROUP_SIZE)
   dense.floats('pulls', rows * k)

@@ -1,6 +1,5 @@
 // The factor of H_KK for the kept inputs K, and inverses of H and of its parts.
-import { decompose, type Factor, MIN_PIVOT, SLAB_ROWS } from '../matrix/factor.ts'
-import { divide } from '../matrix/targets.ts'
+import { columns, decompose, type Factor, MIN_PIVOT, rowsOf, SLAB_ROWS } from '../matrix/factor.ts'
 
 /** H_KK = C^T C for some inputs. */
 export type Compact = Pick<Factor, 'k' | 'triangle' | 'dense'>
@@ -59,6 +58,40 @@ export function invertRows(compact: Compact, inverse: Float64Array, first: numbe
       const value = rows[(j - first) * end + i]!
       inverse[j * k + i] = value
       inverse[i * k + j] = value
+    }
+  }
+}
+
+/** Columns divided at once. */
+const BLOCK = 32
+
+/**
+ * Multiplies the [n][width] matrix `rows` by H^-1, in place, where H = C^T C: solves with C, from its last
+ * column, then with C^T. If `width` is below k, only the first rows and columns of C are used.
+ */
+export function divide(rows: Float64Array, n: number, width: number, { k, triangle, dense }: Compact): void {
+  for (let end = width; end > 0; end -= BLOCK) {
+    const start = Math.max(0, end - BLOCK)
+    for (let row = 0; row < n * width; row += width) {
+      for (let j = end - 1; j >= start; j--) {
+        const value = rows[row + j]! / triangle[j * k + j]!
+        rows[row + j] = value
+        for (let i = start; i < j; i++) rows[row + i]! -= value * triangle[j * k + i]!
+      }
+    }
+    const panel = rowsOf(columns(triangle, k, start, end, dense), end - start)
+    dense.gemm(rowsOf(rows, width, start), panel, rowsOf(rows, width), n, start, end - start, -1)
+  }
+  for (let start = 0; start < width; start += BLOCK) {
+    const end = Math.min(start + BLOCK, width)
+    const own = rowsOf(triangle, k, start * k)
+    dense.gemm(rowsOf(rows, width), own, rowsOf(rows, width, start), n, end - start, start, -1)
+    for (let row = 0; row < n * width; row += width) {
+      for (let j = start; j < end; j++) {
+        let sum = rows[row + j]!
+        for (let i = start; i < j; i++) sum -= rows[row + i]! * triangle[j * k + i]!
+        rows[row + j] = sum / triangle[j * k + j]!
+      }
     }
   }
 }

@@ -13,8 +13,7 @@
 // its equation 24. Its printed equation 23 lacks the minus sign of equation 19.
 
 import { type Factor, rowsOf } from '../matrix/factor.ts'
-import { divide } from '../matrix/targets.ts'
-import { type Compact, factorOf } from './inverse.ts'
+import { type Compact, divide, factorOf } from './inverse.ts'
 import { type Mask, type MaskSides, rowGroups } from './mask.ts'
 
 /** Multiply-adds of the update, excluding the inverse. `byKept`: whether the kept side is always factored. */

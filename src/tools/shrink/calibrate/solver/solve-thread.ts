@@ -2,17 +2,20 @@
 
 import { HalfbyteError, reasonOf, type WireError } from '../../../../core/base/errors.ts'
 import type { GridFormat } from '../../codes/coded-matrix.ts'
-import type { Dense, Factor, GemmCall } from '../../matrix/factor.ts'
+import type { Dense, Factor, GemmCall, Rows } from '../../matrix/factor.ts'
 import { type Slab, type Solved, solveSlab } from '../../matrix/gptq.ts'
 import { type GroupResult, type GroupTask, reserveGroup, solveGroup } from '../../prune/group-tasks.ts'
 import { invertRows } from '../../prune/inverse.ts'
-import { denseIn } from './solver-module.ts'
+import type { CodeCall, CodeKernels } from '../products/code-kernels.ts'
+import { codesIn, denseIn } from './solver-module.ts'
 
 export type SolveRequest =
   /** `start`: the address of the thread's part of the memory. */
   | { readonly type: 'open'; module: WebAssembly.Module; memory: WebAssembly.Memory; start: number }
   | { readonly type: 'multiply'; calls: readonly GemmCall[] }
-  | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Float64Array | undefined }
+  | { readonly type: 'open-codes'; module: WebAssembly.Module; memory: WebAssembly.Memory; start: number }
+  | { readonly type: 'multiply-codes'; calls: readonly CodeCall[] }
+  | { readonly type: 'know'; factor: Omit<Factor, 'dense'>; drift: Rows<Float32Array> | undefined }
   | { readonly type: 'solve'; slab: Slab<GridFormat> }
   /** `inverse`: filled row by row for later groups. */
   | { readonly type: 'share'; inverse: Float64Array | undefined }
@@ -39,7 +42,8 @@ export interface SolvePort {
 /** Handles the requests to a worker. `post` sends replies. */
 export function solveThread(post: (reply: SolveReply) => void): (request: SolveRequest) => void {
   let dense: Dense
-  let known: { readonly factor: Factor; readonly drift: Float64Array | undefined }
+  let codes: CodeKernels
+  let known: { readonly factor: Factor; readonly drift: Rows<Float32Array> | undefined }
   let inverse: Float64Array | undefined
   const handle = (request: SolveRequest): SolveResult | undefined => {
     switch (request.type) {
@@ -48,6 +52,12 @@ export function solveThread(post: (reply: SolveReply) => void): (request: SolveR
         return undefined
       case 'multiply':
         for (const call of request.calls) dense.gemm(...call)
+        return undefined
+      case 'open-codes':
+        codes = codesIn(request.module, request.memory, request.start)
+        return undefined
+      case 'multiply-codes':
+        for (const call of request.calls) codes.add(call)
         return undefined
       case 'know':
         known = { factor: { ...request.factor, dense }, drift: request.drift }

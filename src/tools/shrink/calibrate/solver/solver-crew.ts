@@ -4,6 +4,7 @@
 //   memory   [ C, its panel, D^T | buffers of thread 0 | buffers of thread 1 | .. ]
 
 import { HalfbyteError } from '../../../../core/base/errors.ts'
+import type { Host } from '../../../../core/runtime/host.ts'
 import { checkWeights, type GridFormat } from '../../codes/coded-matrix.ts'
 import {
   type Dense,
@@ -13,17 +14,20 @@ import {
   factorizing,
   type GemmCall,
   plainDense,
+  type Rows,
   SLAB_ROWS,
   slabBytes,
 } from '../../matrix/factor.ts'
 import { joinSlabs, type Slab, type Solved, slabsOf, solveSlab } from '../../matrix/gptq.ts'
 import type { InputStats } from '../../matrix/hessian.ts'
-import { transposedDrift } from '../../matrix/targets.ts'
+import { driftRows } from '../../matrix/targets.ts'
 import { type GroupResult, groupBytes, solveGroup } from '../../prune/group-tasks.ts'
 import { inverseSlabs, invertRows } from '../../prune/inverse.ts'
 import type { GroupSteps } from '../../prune/prune-matrix.ts'
+import { type CodeCall, PANEL, plainCodes } from '../products/code-kernels.ts'
+import { type CodeMemory, codeMemory } from '../products/code-memory.ts'
 import type { SolvePort, SolveReply, SolveRequest, SolveResult } from './solve-thread.ts'
-import { denseIn, partBytes, solverMemory } from './solver-module.ts'
+import { codesIn, denseIn, partBytes, STACK_BYTES, solverMemory } from './solver-module.ts'
 
 export interface CrewOptions {
   /** The compiled module of wasm/solve. Default: products are computed in TypeScript, on this thread. */
@@ -39,10 +43,25 @@ export interface CrewOptions {
 /** A step with fewer multiplications than this is not worth a message. */
 const MIN_SHARED = 4e6
 
+/** A crew with the threads that a job may use. */
+export const crewOf = (
+  options: Pick<CrewOptions, 'solver' | 'startSolver' | 'signal'> & {
+    readonly host: Host
+    readonly threads: number | 'auto'
+  },
+): SolverCrew => {
+  const { host, threads } = options
+  return new SolverCrew({
+    ...options,
+    threads: threads === 'auto' ? host.cores : threads,
+    yieldTask: () => host.yieldTask(),
+  })
+}
+
 /** Data shared by a product's matrices. */
 export interface Known {
   readonly factor: Factor
-  readonly drift: Float64Array | undefined
+  readonly drift: Rows<Float32Array> | undefined
 }
 
 /** The same for groups of rows that share a mask. */
@@ -60,6 +79,7 @@ export class SolverCrew {
   readonly #options: CrewOptions
   readonly #threads: SolverThread[] = []
   #memory: { readonly memory: WebAssembly.Memory; readonly dense: Dense } | undefined
+  #codes: WebAssembly.Memory | undefined
 
   constructor(options: CrewOptions) {
     this.#options = options
@@ -112,7 +132,7 @@ export class SolverCrew {
         await this.#multiply(value, dense)
         continue
       }
-      const known = { factor: value, drift: drift && transposedDrift(drift, k, dense) }
+      const known = { factor: value, drift: drift && driftRows(drift, k, dense) }
       const { dense: _, ...factor } = value
       await this.#all({ type: 'know', factor, drift: known.drift })
       return known
@@ -131,6 +151,50 @@ export class SolverCrew {
       (slab) => solveSlab(slab, factor, drift),
     )
     return joinSlabs(matrix, solved)
+  }
+
+  /**
+   * A memory for products of codes in which this thread may allocate `bytes`. It replaces the last one. Throws
+   * `out-of-memory`, or `internal` if a thread died.
+   */
+  async openCodes(bytes: number): Promise<CodeMemory> {
+    const { solver } = this.#options
+    if (solver === undefined) {
+      const buffer = new ArrayBuffer(bytes)
+      return codeMemory(buffer, plainCodes(buffer), 0)
+    }
+    const stacks = (1 + this.#threads.length) * STACK_BYTES
+    const whole = partBytes(stacks + bytes)
+    const known = this.#codes
+    const memory = known !== undefined && known.buffer.byteLength >= whole ? known : solverMemory(whole)
+    this.#codes = memory
+    await Promise.all(
+      this.#threads.map((thread, index) =>
+        thread.ask({ type: 'open-codes', module: solver, memory, start: (1 + index) * STACK_BYTES }),
+      ),
+    )
+    return codeMemory(memory.buffer, codesIn(solver, memory, 0), stacks)
+  }
+
+  /**
+   * Adds the products of calls, which must follow each other, in the memory of codes. Throws `internal` if a
+   * thread died, or the signal's reason.
+   */
+  async multiplyCodes(calls: readonly CodeCall[], { kernels }: CodeMemory): Promise<void> {
+    const count = calls.reduce((sum, { a, b }) => sum + a.panels * b.panels * PANEL ** 2 * 2 * a.pairs, 0)
+    if (this.#threads.length === 0 || count < MIN_SHARED) {
+      for (const call of calls) kernels.add(call)
+      return
+    }
+    const { length } = this.#threads
+    await Promise.all(
+      this.#threads.map((thread, index) =>
+        thread.ask({
+          type: 'multiply-codes',
+          calls: calls.map((call) => ({ ...call, first: index, step: length })),
+        }),
+      ),
+    )
   }
 
   /** Solves the groups of every step. Throws what `solveGroup` and `solve` throw. */

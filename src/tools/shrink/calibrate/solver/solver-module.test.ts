@@ -7,7 +7,7 @@ import { loadSolver } from '../../../cli/node-host.ts'
 import { type Dense, factorBytes, factorize, plainDense, rowsOf, slabBytes } from '../../matrix/factor.ts'
 import { gptq } from '../../matrix/gptq.ts'
 import { inputStats } from '../../matrix/hessian.ts'
-import { targetsOf, transposedDrift } from '../../matrix/targets.ts'
+import { driftRows, targetsOf } from '../../matrix/targets.ts'
 import { openSolver } from './solver-module.ts'
 
 const random = signedFrom(5)
@@ -84,7 +84,7 @@ test('solving chooses the same codes', async () => {
   const bytes = factorBytes(k, true) + slabBytes(n, k)
   const solved = [openSolver(await loadSolver(), bytes), plainDense].map((dense) => {
     const factor = factorize('w', inputStats('w', inputs, k), { dense })
-    const targets = targetsOf(weights, n, k, { drift: transposedDrift(drift, k, dense) }, factor, 0.5)
+    const targets = targetsOf(weights, n, k, { drift: driftRows(drift, k, dense) }, factor, 0.5)
     return { targets, ...gptq(targets, n, k, 'w4_g32', factor, { sweeps: 2 }) }
   })
   expect(solved[0]).toEqual(solved[1])

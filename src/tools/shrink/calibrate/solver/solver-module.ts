@@ -1,10 +1,11 @@
 // The solvers' wasm module (wasm/solve): products with SIMD, in a memory that threads may share.
 import { HalfbyteError } from '../../../../core/base/errors.ts'
 import type { Dense, Rows } from '../../matrix/factor.ts'
+import type { CodeKernels } from '../products/code-kernels.ts'
 
 const PAGE_BYTES = 65536
 /** Stack of each thread, before its buffers. */
-const STACK_BYTES = 65536
+export const STACK_BYTES = 65536
 
 /** Bytes of a thread's part of the memory whose buffers take `bytes`. */
 export const partBytes = (bytes: number): number => (Math.ceil(bytes / PAGE_BYTES) + 2) * PAGE_BYTES
@@ -24,20 +25,38 @@ export function solverMemory(bytes: number): WebAssembly.Memory {
   }
 }
 
+type Exports = Record<
+  'gemm' | 'add_products' | 'code_columns' | 'code_rows' | 'add_code_sums' | 'add_code_rows',
+  (...numbers: number[]) => void
+>
+
+/** `start`: where a thread's stack begins. */
+function open(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): Exports {
+  const { exports } = new WebAssembly.Instance(module, { env: { memory } })
+  const own = exports as unknown as Exports & { readonly __stack_pointer: WebAssembly.Global<'i32'> }
+  own.__stack_pointer.value = start + STACK_BYTES
+  return own
+}
+
+/** `start`: where a thread's part of the memory begins, with its stack. */
+export function codesIn(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): CodeKernels {
+  const own = open(module, memory, start)
+  return {
+    codeColumns: (x, stride, rows, width, to) =>
+      own.code_columns(x, stride, rows, width, to.codes, to.scales),
+    codeRows: (x, stride, rows, width, to) => own.code_rows(x, stride, rows, width, to.codes, to.scales),
+    add({ a, b, first, step, c, stride, type, isLower }) {
+      const add = type === 'sums' ? own.add_code_sums : own.add_code_rows
+      const operands = [a.codes, a.scales, a.panels, b.codes, b.scales] as const
+      add(...operands, b.panels, first, step, a.pairs, c, stride, isLower ? 1 : 0)
+    },
+  }
+}
+
 /** `start`: where a thread's part of the memory begins, with its stack. */
 export function denseIn(module: WebAssembly.Module, memory: WebAssembly.Memory, start: number): Dense {
-  const { exports } = new WebAssembly.Instance(module, { env: { memory } })
-  const {
-    gemm,
-    add_products: addProducts,
-    __stack_pointer: stack,
-  } = exports as unknown as {
-    gemm: (...numbers: number[]) => void
-    add_products: (...numbers: number[]) => void
-    __stack_pointer: WebAssembly.Global<'i32'>
-  }
+  const { gemm, add_products: addProducts } = open(module, memory, start)
   let end = start + STACK_BYTES
-  stack.value = end
   /** Buffers by key, which are reused until a longer one is needed. */
   const roomsOf = <Values extends Float64Array | Float32Array>(
     Type: new (memory: ArrayBufferLike, at: number, length: number) => Values,
