@@ -2,7 +2,7 @@
 // perplexity by sparsity, and with --damp-svg FILE that by damping.
 //
 //   node lab/bench/pruning-tables.ts runs.jsonl [--svg FILE] [--damp-svg FILE] [--title TEXT]
-//     [--beside sparsegpt]
+//     [--beside sparsegpt] [--score w8]
 //
 // Values are means over calibration seeds; +/- is the standard error of that mean. With --beside, a second
 // table has each method's loss minus that of the named method, or of the dense model (`none`), in nats per
@@ -17,6 +17,7 @@ interface Run {
   readonly run: string
   readonly seed: number
   readonly damp: number
+  readonly score?: string
   readonly perplexity: number
   readonly windowLosses?: readonly number[]
 }
@@ -27,20 +28,24 @@ const command = new Command('pruning-tables')
   .option('--damp-svg <file>', 'file for the curve by damping')
   .option('--title <value>', 'title of the curve', '')
   .option('--beside <value>', 'method with which the others are compared')
+  .option('--score <value>', 'precision whose runs are read; default: that of the first run')
   .parse()
 const values = command.opts<{
   readonly svg?: string
   readonly dampSvg?: string
   readonly title: string
   readonly beside?: string
+  readonly score?: string
 }>()
 const positionals = command.args
 const DAMP = 0.01
 const METHODS = ['obs', 'sparsegpt-obs', 'sparsegpt', 'wanda', 'magnitude']
-const runs = readFileSync(positionals[0] ?? '', 'utf8')
+const all = readFileSync(positionals[0] ?? '', 'utf8')
   .split('\n')
   .filter((line) => line.endsWith('}'))
   .map((line) => JSON.parse(line) as Run)
+const scored = values.score ?? all[0]?.score
+const runs = all.filter(({ score }) => score === scored)
 const dense = runs.find(({ method }) => method === 'none')?.perplexity ?? Number.NaN
 
 function meanOf(method: string, run: string, damp = DAMP) {

@@ -30,13 +30,28 @@ interface Score {
 }
 
 /** `replaced`: tensors by canonical name. `ids`: the whole text. */
-export async function replacedLoss(
+export const replacedLoss = (
   prepared: PreparedModel,
   replaced: ReadonlyMap<string, TensorInfo>,
   ids: ArrayLike<number>,
   options: ScoreOptions,
-): Promise<Score> {
-  const { weights, context, host, threads, signal } = options
+): Promise<Score> =>
+  withReplaced(prepared, replaced, { ...options, contextLength: options.context }, (built) =>
+    lossOf(built, ids, options),
+  )
+
+interface ReplacedOptions extends Pick<ScoreOptions, 'weights' | 'threads' | 'host' | 'signal'> {
+  /** Maximum tokens of a sequence. */
+  readonly contextLength: number
+}
+
+/** Loads the model with the replaced tensors, and stops its threads after `use`. */
+export async function withReplaced<T>(
+  prepared: PreparedModel,
+  replaced: ReadonlyMap<string, TensorInfo>,
+  { weights, contextLength, host, threads, signal }: ReplacedOptions,
+  use: (built: BuiltModel) => Promise<T>,
+): Promise<T> {
   // Replaces tensors under the file's names, so that encodings are chosen for the new values.
   const changed = new Map<string, TensorInfo>()
   for (const [name, tensor] of prepared.weights) {
@@ -49,28 +64,37 @@ export async function replacedLoss(
   const built = await buildModel(
     await prepareModel(
       { ...prepared.file, tensors },
-      { weights, contextLength: context, beyondTraining: true, signal },
+      { weights, contextLength, beyondTraining: true, signal },
     ),
     { host, threads, build: 'auto' },
     { signal, onProgress: () => undefined },
   )
   try {
-    const tallies = await tally(built, ids, options)
-    const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
-      tallies.reduce((total, each) => total + each[what], 0),
-    ) as [number, number, number]
-    const { value, error } = perplexityOfTokens({ sum, squares, count })
-    const windowLosses = tallies.map((each) => Number((each.sum / each.count).toFixed(5)))
-    return { perplexity: value, error, windows: tallies.length, scored: count, windowLosses }
+    return await use(built)
   } finally {
     await built.dispose()
   }
 }
 
+/** `ids`: the whole text. */
+export async function lossOf(
+  built: BuiltModel,
+  ids: ArrayLike<number>,
+  options: Pick<ScoreOptions, 'context' | 'chunks' | 'signal'>,
+): Promise<Score> {
+  const tallies = await tally(built, ids, options)
+  const [sum, squares, count] = (['sum', 'squares', 'count'] as const).map((what) =>
+    tallies.reduce((total, each) => total + each[what], 0),
+  ) as [number, number, number]
+  const { value, error } = perplexityOfTokens({ sum, squares, count })
+  const windowLosses = tallies.map((each) => Number((each.sum / each.count).toFixed(5)))
+  return { perplexity: value, error, windows: tallies.length, scored: count, windowLosses }
+}
+
 async function tally(
   built: BuiltModel,
   ids: ArrayLike<number>,
-  { context, chunks, signal }: ScoreOptions,
+  { context, chunks, signal }: Pick<ScoreOptions, 'context' | 'chunks' | 'signal'>,
 ): Promise<WindowTally[]> {
   const bos = built.tokenizer.addsBos ? built.tokenizer.bosId : undefined
   const count = Math.min(chunks, Math.floor(ids.length / context))

@@ -30,3 +30,11 @@ test('each row is compared with the first', () => {
   ])
   expect(compareTable([])).toBe('')
 })
+
+test('energy is a column only if all rows have it', () => {
+  const measured = { ...row('dense', 1), energy: [40, 30, 80] }
+  const [head, , first] = compareTable([measured]).split('\n')
+  expect(head).toMatch(/ processor, ms\/token \| energy, mJ\/token \|$/)
+  expect(first).toMatch(/ 3\.00 \| 40\.0 \|$/)
+  expect(compareTable([measured, row('sparse', 0.5)])).not.toContain('energy')
+})

@@ -1,7 +1,7 @@
 // Evaluation reports as Markdown: the models side by side, and their differences from the first.
 import { type PairedTask, pairedTasks } from './paired.ts'
 import { cell, isShare, type ModelReport, rowsOf, shown, tableOf } from './report.ts'
-import type { Estimate } from './task.ts'
+import { type Estimate, meanOfTasks } from './task.ts'
 
 /** Text columns: the task, the scored items, the metric. */
 const TEXTS = 3
@@ -31,20 +31,12 @@ type Accuracies = ReadonlyMap<string, Estimate>
 const accuracies = ({ tasks }: { readonly tasks: readonly PairedTask[] }): Accuracies =>
   new Map(tasks.flatMap(({ task, items, metrics: { acc } }) => (acc ? [[`${task} ${items}`, acc]] : [])))
 
-/**
- * The mean of `acc` over the tasks that all models have run; tasks are treated as independent. Undefined for
- * fewer than two such tasks.
- */
+/** The mean of `acc` over the tasks that all models have run. Undefined for fewer than two such tasks. */
 function meanRow(models: readonly Accuracies[], show = shown): string[] | undefined {
   const [first] = models
   const common = [...(first?.keys() ?? [])].filter((task) => models.every((each) => each.has(task)))
   if (common.length < 2) return undefined
-  const cells = models.map((each) => {
-    const found = common.map((task) => each.get(task)!)
-    const error = Math.hypot(...found.map((one) => one.error ?? Number.NaN)) / found.length
-    const value = found.reduce((sum, one) => sum + one.value, 0) / found.length
-    return show('acc', { value, error: Number.isNaN(error) ? undefined : error })
-  })
+  const cells = models.map((each) => show('acc', meanOfTasks(common.map((task) => each.get(task)!))))
   return ['mean', `${common.length} tasks`, labelOf('acc'), ...cells]
 }
 
@@ -76,5 +68,6 @@ function differenceTable([first, ...others]: readonly ModelReport[]): string {
 
 const labelOf = (metric: string): string => (isShare(metric) ? `${metric}, %` : metric)
 
-const signed = (metric: string, estimate: Estimate): string =>
+/** `+1.2 ± 0.4`: a difference. */
+export const signed = (metric: string, estimate: Estimate): string =>
   (estimate.value < 0 ? '' : '+') + shown(metric, estimate)

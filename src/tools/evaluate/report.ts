@@ -12,6 +12,8 @@ export interface Compared {
   readonly decode: readonly number[]
   /** CPU milliseconds per decoded token over all threads, one value per round. */
   readonly cpu: readonly number[]
+  /** Millijoules of the processor per decoded token, one value per round; absent if it has no counters. */
+  readonly energy?: readonly number[]
 }
 
 /** The mean of the middle two for an even number of values. NaN if there are none. */
@@ -27,13 +29,16 @@ export function compareTable(rows: readonly Compared[]): string {
   if (base === undefined) return ''
   const beside = (row: Compared, value: number, of: (row: Compared) => number, places: number): string =>
     row === base ? value.toFixed(places) : `${value.toFixed(places)} (${(value / of(base)).toFixed(2)})`
-  const columns: readonly (readonly [string, (row: Compared) => number, number])[] = [
+  type Column = readonly [title: string, of: (row: Compared) => number, places: number]
+  const energy: Column = ['energy, mJ/token', (row) => median(row.energy ?? []), 1]
+  const columns: readonly Column[] = [
     ['file, MB', (row) => row.fileBytes / 1e6, 2],
     ['memory, MB', (row) => row.memoryBytes / 1e6, 1],
     ['perplexity', (row) => row.perplexity.value, 3],
     ['prefill, tokens/s', (row) => median(row.prefill), 0],
     ['decode, tokens/s', (row) => median(row.decode), 1],
     ['processor, ms/token', (row) => median(row.cpu), 2],
+    ...(rows.every((row) => row.energy !== undefined) ? [energy] : []),
   ]
   const lines = rows.map((row) => [
     cell(row.name),

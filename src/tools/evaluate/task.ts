@@ -27,6 +27,13 @@ export function mean(values: readonly number[]): Estimate {
   return { value, error: errorOf(influence), influence }
 }
 
+/** The mean of several tasks' results, which are treated as independent. */
+export function meanOfTasks(results: readonly Estimate[]): Estimate {
+  const value = results.reduce((sum, each) => sum + each.value, 0) / results.length
+  const error = Math.hypot(...results.map((each) => each.error ?? Number.NaN)) / results.length
+  return { value, error: Number.isNaN(error) ? undefined : error }
+}
+
 /**
  * exp(-sum of log-likelihoods / sum of weights). Its error is that of a ratio of sums, to first order: an
  * item moves the value by -value (l_i + r w_i) / sum w, where r = -sum l / sum w. The harness resamples

@@ -7,6 +7,7 @@ import { perplexity } from '../../../engine/score/perplexity.ts'
 import { svgPlot } from '../../evaluate/plot.ts'
 import { type Compared, compareTable, type ModelReport, median } from '../../evaluate/report.ts'
 import { pace } from '../../shrink/costs/measure-costs.ts'
+import { startEnergy } from '../eval/energy.ts'
 import { readIds } from '../files.ts'
 import { forwardRows, withModel } from '../models/model.ts'
 import { demand, type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
@@ -130,6 +131,9 @@ async function measure(
       prefill: own.map((round) => round.prefill),
       decode: own.map((round) => round.decode),
       cpu: own.map((round) => round.cpu),
+      ...(own.every(({ energy }) => energy !== undefined) && {
+        energy: own.map(({ energy = Number.NaN }) => energy),
+      }),
     })
   }
   return rows
@@ -139,6 +143,7 @@ interface Round {
   readonly prefill: number
   readonly decode: number
   readonly cpu: number
+  readonly energy: number | undefined
 }
 
 /** Prefills the text, then runs its next tokens one by one. */
@@ -151,10 +156,12 @@ async function time(
   const count = Math.min(tokens, ids.length - 1)
   const paced = await pace(built, ids, { tokens: count, now: () => performance.now(), signal })
   try {
+    const joules = await startEnergy()
     const used = process.cpuUsage()
     const decode = await paced.decode()
     const { user, system } = process.cpuUsage(used)
-    return { prefill: paced.prefill, decode, cpu: (user + system) / 1000 / count }
+    const energy = joules && ((await joules()) * 1000) / count
+    return { prefill: paced.prefill, decode, cpu: (user + system) / 1000 / count, energy }
   } finally {
     paced.release()
   }

@@ -18,7 +18,7 @@ import { DEFAULT_BATCH, runTask, type Task } from '../../evaluate/task.ts'
 import { memoryWork, readWork, type WorkFiles } from '../../shrink/calibrate/work-files.ts'
 import { engineOver } from '../command-engine.ts'
 import { evalProgress } from '../eval/eval-progress.ts'
-import { eitherTask, openTask, TASK_NAMES, type TaskModel, type TaskSpec, taskSpec } from '../eval/tasks.ts'
+import { eitherTask, openTask, TASK_NAMES, type TaskSpec, taskModel, taskSpec } from '../eval/tasks.ts'
 import { readText } from '../files.ts'
 import { withModel } from '../models/model.ts'
 import { type EngineFlags, MODEL, whole, withEngineOptions } from '../options.ts'
@@ -126,15 +126,7 @@ async function evaluate(model: string, specs: readonly TaskSpec[], flags: EvalFl
       const { tokenizer } = built
       const { file, config, contextLength, weights } = prepared
       const maxTokens = flags.context ?? Math.min(contextLength, config.contextLength)
-      const evaluated: TaskModel = {
-        built,
-        tokenizer,
-        scheduler: built.scheduler,
-        newSequence: () => built.newSequence(),
-        maxTokens,
-        addBos: flags.bos,
-        context: flags.context,
-      }
+      const evaluated = taskModel(built, { maxTokens, addBos: flags.bos, context: flags.context })
       const settings = settingsOf(flags, maxTokens, flags.bos && tokenizer.addsBos)
       if (path !== undefined) {
         const key = jobKey({

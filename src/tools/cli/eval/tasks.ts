@@ -20,11 +20,22 @@ import { forwardRows } from '../models/model.ts'
 /** A task's file, and the second file of tasks that have one. */
 type Files = readonly [DataFile, DataFile?]
 
-export interface TaskModel extends EvaluatedModel {
+interface TaskModel extends EvaluatedModel {
   readonly built: BuiltModel
   /** `--context`. Default: each definition's own. */
   readonly context?: number | undefined
 }
+
+export const taskModel = (
+  built: BuiltModel,
+  settings: Pick<TaskModel, 'maxTokens' | 'addBos' | 'context'>,
+): TaskModel => ({
+  built,
+  tokenizer: built.tokenizer,
+  scheduler: built.scheduler,
+  newSequence: () => built.newSequence(),
+  ...settings,
+})
 
 /** Tasks whose items are windows of a text of any length, read in pieces. */
 const WINDOW_TASKS: ReadonlyMap<string, (text: TextPieces, model: TaskModel) => WindowTask> = new Map(
@@ -107,7 +118,7 @@ export function taskSpec(text: string, before: readonly TaskSpec[] = []): readon
   return [...before, { name, paths: files }]
 }
 
-interface OpenedTask {
+export interface OpenedTask {
   readonly spec: TaskSpec
   /** Returns undefined for files that are read in pieces. */
   readonly files: Files | undefined
