@@ -30,6 +30,7 @@ import { openShards } from './open/open-shards.ts'
 import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, openRequestedFiles, withFiles } from './open/requested-files.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
+import { StoredPlacing } from './place-stored.ts'
 import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
 import { shortfallOf } from './shortfall.ts'
 import { sightOf } from './sight.ts'
@@ -240,19 +241,24 @@ function readText(
 interface Early {
   /** The slots of the weights. */
   readonly reserved: readonly Ptr[]
+  /** What all threads already place, if the weights are in files on this device. */
+  readonly stored: StoredPlacing | undefined
   readonly early: EarlyThreads | undefined
 }
 
 /** Throws `out-of-memory`. */
 async function startEarly(
-  { plan }: PreparedModel,
+  { plan, weights }: PreparedModel,
   runtime: Runtime,
   options: Pick<StartOptions, 'host' | 'threads' | 'note'>,
 ): Promise<Early> {
-  const reserved = reserveWeights(runtime.arena, plan)
-  const address = reserved[0] ?? runtime.arena.mark()
-  const early = await startThreads(runtime, options, { address, bytes: runtime.arena.mark() - address })
-  return { reserved, early }
+  const { arena, maxThreads } = runtime
+  const reserved = reserveWeights(arena, plan)
+  const address = reserved[0] ?? arena.mark()
+  const ahead = { address, bytes: arena.mark() - address }
+  const stored = StoredPlacing.plan(weights, plan.slots, reserved, runtime, maxThreads)
+  const work = stored === undefined ? { ahead } : { place: () => stored.request() }
+  return { reserved, stored, early: await startThreads(runtime, options, work) }
 }
 
 interface PlacedModels {
@@ -274,24 +280,31 @@ async function placeModels(
   { arena, engine }: Runtime,
   { host, draft, vision }: BuildOptions,
   { signal, onProgress }: LoaderHooks,
-  { sharded, reserved, early }: Placing,
+  { sharded, reserved, stored, early }: Placing,
 ): Promise<PlacedModels> {
   const weights = prepared.plan.slots.length
   const drafting = draft?.plan.slots.length ?? 0
   const seeing = (vision?.models ?? []).reduce((sum, { plan }) => sum + plan.slots.length, 0)
   const total = weights + drafting + seeing
+  const helpers = { engine, pool: early?.pool }
   const hooksFrom = (before: number): WeightHooks => ({
     signal,
     yieldTask: () => host.yieldTask(),
     onWeight: (done) => onProgress({ phase: 'convert', done: before + done, total }),
-    helpers: { engine, pool: early?.pool },
+    helpers,
   })
   onProgress({ phase: 'convert', done: 0, total })
-  const main = await placeModel(arena, prepared, hooksFrom(0), {
-    sharded,
-    inputs: vision?.inputs,
-    reserved,
-  })
+  const all = { ...helpers, placing: stored, hasDied: () => early?.death !== undefined }
+  const main = await placeModel(
+    arena,
+    prepared,
+    { ...hooksFrom(0), helpers: all },
+    {
+      sharded,
+      inputs: vision?.inputs,
+      reserved,
+    },
+  )
   const drafts = draft && (await placeModel(arena, draft, hooksFrom(weights)))
   await vision?.place(arena, hooksFrom(weights + drafting))
   return { main, draft: drafts, vision }
