@@ -123,7 +123,7 @@ export interface WeightHooks {
   readonly helpers?: WeightHelpers | undefined
 }
 
-export interface WeightHelpers extends Pick<MoverOptions, 'engine' | 'pool'> {
+interface WeightHelpers extends Pick<MoverOptions, 'engine' | 'pool'> {
   /** What all threads already place, if the weights are in files on this device. */
   readonly placing?: StoredPlacing | undefined
   /** Whether one of the threads has died. Default: there are none. */

@@ -63,7 +63,7 @@ interface Work {
   readonly others: readonly number[]
 }
 
-export interface FinishOptions {
+interface FinishOptions {
   readonly signal?: AbortSignal | undefined
   readonly yieldTask: () => Promise<void>
   /** Fills a slot from tensors whose bytes are compared later. */
