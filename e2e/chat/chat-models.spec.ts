@@ -143,7 +143,7 @@ test('files of one model are picked together, and its answer streams and can be 
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
   await composer(page).press('Control+Enter')
-  await expect.poll(async () => (await lengths()).length, { timeout: 20_000 }).toBeGreaterThan(20)
+  await expect.poll(async () => (await lengths()).length).toBeGreaterThan(20)
   await page.getByRole('button', { name: 'Stop' }).click()
   await ready(page)
   await expect(page.locator('.ending')).toHaveText('Stopped')
@@ -170,7 +170,7 @@ test('the page paints throughout a long answer, and keeps the part so far when i
   const lengths = await watch(page)
   await composer(page).fill('Say something.')
   await composer(page).press('Control+Enter')
-  await expect.poll(() => savedAnswer(page), { timeout: 30_000, intervals: [50] }).toBeGreaterThan(3000)
+  await expect.poll(() => savedAnswer(page), { intervals: [50] }).toBeGreaterThan(3000)
   const long = await page.evaluate(() => (globalThis as unknown as { long: number[] }).long)
   // How long a task takes also depends on the machine, so it is only reported. The test requires that frames
   // were painted.
@@ -185,7 +185,7 @@ test('the page paints throughout a long answer, and keeps the part so far when i
   await expect(async () => {
     await page.locator('.log').evaluate((log) => log.scrollTo(0, 0))
     await expect(page.locator('.message.user .body')).toHaveText('Say something.', { timeout: 500 })
-  }).toPass({ timeout: 20_000 })
+  }).toPass()
   const kept = await savedAnswer(page)
   expect(kept, 'letters that are kept').toBeGreaterThanOrEqual(before)
   // The Markdown markers are not shown.
@@ -253,7 +253,7 @@ test('the chat continues while another model is downloaded, and each answer says
   await expect(modelName(page)).toContainText('Halfbyte Stories')
   await expect(page.locator('.by')).toHaveCount(0)
   server.bytesPerSecond = undefined
-  await expect(modelName(page)).toContainText('tiny.hbm', { timeout: 30_000 })
+  await expect(modelName(page)).toContainText('tiny.hbm')
   await ask(page, 'Hello again!')
   await expect(page.locator('.by')).toHaveText(['Halfbyte Stories', 'tiny.hbm'])
 })
@@ -266,7 +266,7 @@ test('an answer in progress is finished before another model takes over', async 
   await say(page, 'Say something.')
   await openModels(page)
   await page.getByRole('button', { name: /^Halfbyte Stories/ }).click()
-  await expect(modelName(page)).toContainText('Halfbyte Stories', { timeout: 60_000 })
+  await expect(modelName(page)).toContainText('Halfbyte Stories')
   await expect(answers(page).locator('.ending')).toHaveText('Reached the length limit')
   await expect(answers(page).locator('.by')).toHaveText('model.safetensors')
 })
@@ -283,9 +283,9 @@ test('a model too large to stay in memory next to another is unloaded, and loade
   await set(page, { 'Longest answer': '5' })
   await openModels(page)
   await page.getByLabel('Choose files').setInputFiles(large)
-  await expect(modelName(page)).toContainText('large.gguf', { timeout: 60_000 })
+  await expect(modelName(page)).toContainText('large.gguf')
   await pick(page, mute)
-  await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i, { timeout: 60_000 })
+  await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
   await ready(page)
   await expect(modelName(page)).toContainText('large.gguf')
   await expect(page.getByRole('alert')).toContainText(/NaN|not a number/i)
@@ -441,7 +441,7 @@ test('the log follows a growing answer, even when a keyboard opens, until the us
   await composer(page).press('Control+Enter')
   const left = () =>
     page.locator('.log').evaluate((log) => log.scrollHeight - log.scrollTop - log.clientHeight)
-  const painted = () => expect.poll(async () => (await lengths()).at(-1) ?? 0, { timeout: 30_000 })
+  const painted = () => expect.poll(async () => (await lengths()).at(-1) ?? 0)
   await painted().toBeGreaterThan(1500)
   expect(await left()).toBeLessThan(100)
   await page.setViewportSize({ width: 360, height: 400 })

@@ -25,8 +25,8 @@ export const loadingLine = (page: Page): Locator => page.locator('.stats.loading
 export async function ready(page: Page): Promise<void> {
   // Lets the task scheduled by the last click start.
   await page.evaluate(() => new Promise((done) => setTimeout(done)))
-  await expect(loadingLine(page)).toHaveCount(0, { timeout: 60_000 })
-  await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
+  await expect(loadingLine(page)).toHaveCount(0)
+  await expect(readyComposer(page)).toHaveCount(1)
   await expect(sendButton(page)).toBeVisible({ timeout: 60_000 })
 }
 

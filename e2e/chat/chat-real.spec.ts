@@ -96,7 +96,7 @@ async function askSlowly(page: Page, text: string): Promise<void> {
   const before = await answers(page).count()
   await page.getByRole('textbox', { name: 'Message' }).fill(text)
   await sendButton(page).click()
-  await expect(answers(page)).toHaveCount(before + 1, { timeout: 60_000 })
+  await expect(answers(page)).toHaveCount(before + 1)
   await settled(page)
 }
 

@@ -6,6 +6,7 @@ import * as library from '../../src/index.ts'
 import { Network } from '../../src/network/api/network.ts'
 import compute from '../../workers/compute.worker.ts?worker&url'
 import network from '../../workers/network.worker.ts?worker&url'
+import collecting from './collecting.worker.ts?worker&url'
 import halting from './halting.worker.ts?worker&url'
 import hasty from './hasty.worker.ts?worker&url'
 import impatient from './impatient.worker.ts?worker&url'
@@ -16,6 +17,7 @@ import silent from './silent.worker.ts?worker&url'
 import trapping from './trapping.worker.ts?worker&url'
 
 const scripts = {
+  collecting,
   halting,
   hasty,
   impatient,

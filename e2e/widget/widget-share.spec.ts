@@ -90,14 +90,12 @@ test('a reply continues in the next tab when the tab with the engine is killed i
   })
   await say(second, 'one', 'Go on.')
   const text = () => second.locator('#one .message.assistant .body').innerText()
-  await expect.poll(async () => (await text()).length, { timeout: 20_000 }).toBeGreaterThan(40)
+  await expect.poll(async () => (await text()).length).toBeGreaterThan(40)
   const before = await text()
   const session = await first.context().newCDPSession(first)
   // A crashed tab answers nothing more, not even this command.
   void session.send('Page.crash').catch(() => undefined)
-  await expect
-    .poll(async () => (await text()).length, { timeout: 20_000 })
-    .toBeGreaterThan(before.length + 200)
+  await expect.poll(async () => (await text()).length).toBeGreaterThan(before.length + 200)
   expect((await text()).slice(0, 30)).toBe(before.slice(0, 30))
   await models.close()
   await site.close()

@@ -27,6 +27,7 @@ import {
   plainMachine,
   type Rows,
 } from '../../wasm/testing/machine.ts'
+import { layRoute } from '../../wasm/testing/routes.ts'
 import { fillMatrix } from '../../wasm/testing/weights.ts'
 import { randomFrom } from '../helpers/random.ts'
 
@@ -138,7 +139,7 @@ for (const [name, encoding] of GATED) {
 
 for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
   test(`linear_experts gives the rows of ${name} in every form`, () => {
-    const ENDS = [0, 3, 3, 20]
+    const STARTS = [0, 3, 3, 20]
     const images = BUILDS.map((build) => {
       const machine = plainMachine(build)
       const draw = randomFrom(11)
@@ -152,7 +153,7 @@ for (const [name, encoding] of OPS.filter(([, each]) => isQuantized(each))) {
       const w = machine.allocate(3 * bytes)
       for (const e of [0, 1, 2])
         fillMatrix(encoding, e + 1)(machine.u8.subarray(w + e * bytes, w + (e + 1) * bytes), K)
-      const route = machine.words(ENDS)
+      const route = layRoute(machine, STARTS)
       const all = machine.rows(20, N)
       const each = machine.rows(20, N)
       machine.setStep({ sequences: [{ position: 0, rows: 20 }] })

@@ -84,7 +84,7 @@ async function beginDownload(page: Page): Promise<() => void> {
 }
 
 async function expectAnsweredByPack(page: Page): Promise<void> {
-  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm')
   await expect(version(page)).toContainText('2/2')
   await ready(page)
   await expect(answer(page)).not.toContainText(DECLINED)
@@ -150,7 +150,7 @@ test('after a reload during the download, the download continues and the questio
 }) => {
   const release = await beginDownload(page)
   await page.reload()
-  await expect(button(page)).toHaveText('Cancel', { timeout: 30_000 })
+  await expect(button(page)).toHaveText('Cancel')
   release()
   await expectAnsweredByPack(page)
 })
@@ -163,7 +163,7 @@ test('a question is not asked again if the user has written something else in th
   await expect(answers(page)).toHaveCount(2)
   await expect(answer(page)).not.toBeEmpty()
   release()
-  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm')
   await ready(page)
   await expect(page.locator('.versions')).toHaveCount(0)
   await expect(answers(page).first()).toContainText(DECLINED)
@@ -179,7 +179,7 @@ test('a question is not asked again if the user edited it into one that the mode
   await expect(answer(page)).not.toContainText(DECLINED)
   await expect(answer(page)).not.toBeEmpty()
   release()
-  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm')
   await ready(page)
   await expect(answers(page)).toHaveCount(1)
   await expect(version(page)).toHaveCount(0)
@@ -190,7 +190,7 @@ test('a question is not asked again in another conversation, or after its own wa
   await page.getByRole('button', { name: 'Start a new chat' }).click()
   await expect(answers(page)).toHaveCount(0)
   release()
-  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm')
   await ready(page)
   await expect(answers(page)).toHaveCount(0)
   await page.goBack()
@@ -239,7 +239,7 @@ test('a model on this device is asked without a download', async ({ page }) => {
   await expect(button(page)).toHaveText('Ask Tiny pack, which is on this device')
   site.requests.length = 0
   await button(page).click()
-  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm', { timeout: 30_000 })
+  await expect(page.locator('.bar .model')).toContainText('Tiny-pack.hbm')
   await expect(version(page)).toContainText('2/2')
   expect(site.requests.filter((at) => at.startsWith('/packs/'))).toEqual([])
 })

@@ -36,7 +36,7 @@ test.describe('in a browser that prefers Hebrew', () => {
     page.on('pageerror', (error) => problems.push(error.message))
     await page.goto('/')
     const send = page.getByRole('button', { name: 'שליחה', exact: true })
-    await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
+    await expect(readyComposer(page)).toHaveCount(1)
     const root = page.locator('html')
     await expect(root).toHaveAttribute('dir', 'rtl')
     await expect(root).toHaveAttribute('lang', 'he')
@@ -76,7 +76,7 @@ test.describe('when something fails in Hebrew', () => {
 
   test('the error is a Hebrew sentence, with the library’s message collapsed', async ({ page }) => {
     await page.goto('/')
-    await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
+    await expect(readyComposer(page)).toHaveCount(1)
     await page.getByRole('button', { name: /^מודל:/ }).click()
     const broken = { name: 'broken.gguf', mimeType: '', buffer: Buffer.from('GGUF and no more') }
     await page.locator('models-dialog input[type=file]').setInputFiles([broken])

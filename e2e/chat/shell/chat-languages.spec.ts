@@ -30,8 +30,8 @@ async function openIn(browser: Browser, locale: string, size = PHONE): Promise<P
 }
 
 async function loaded(page: Page): Promise<void> {
-  await expect(readyComposer(page)).toHaveCount(1, { timeout: 60_000 })
-  await expect(page.locator('.stats.loading')).toHaveCount(0, { timeout: 60_000 })
+  await expect(readyComposer(page)).toHaveCount(1)
+  await expect(page.locator('.stats.loading')).toHaveCount(0)
 }
 
 /** Controls and lines whose text does not fit. */

@@ -85,7 +85,7 @@ for (const [name, end] of Object.entries(ENDS)) {
       await expect(async () => {
         await now.locator('.log').evaluate((log) => log.scrollTo(0, 0))
         await expect(now.locator('.message.user .body')).toHaveText(QUESTION, { timeout: 500 })
-      }).toPass({ timeout: 30_000 })
+      }).toPass()
       await expect(bodies(now)).toHaveCount(2)
       // Text at the end, such as half of a link, renders differently once it is complete.
       const known = plain(shown).slice(0, -32)

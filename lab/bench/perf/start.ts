@@ -48,16 +48,33 @@ export async function startEngine(
   site: Site,
 ): Promise<Runner> {
   const gguf = await ggufOf(kind, shape)
-  const found = await packageOf(kind)
-  if (kind.place === 'process') {
-    const modelPath = fileURLToPath(gguf)
-    return runNative({ modelPath, addonPath: addonPath(installed(kind, found)), threads })
-  }
-  const files = await served(kind, shape, gguf, site)
   const { layers, kvHeads, headDim } = shape
-  const state = { layers, kvHeads, headDim }
+  return startWith(kind, threads, site, {
+    path: fileURLToPath(gguf),
+    served: () => served(kind, shape, gguf, site),
+    state: { layers, kvHeads, headDim },
+  })
+}
+
+interface EngineFiles {
+  readonly path: string
+  /** Makes the files available to pages. */
+  served(): Promise<Pick<LoadOrder, 'modelUrl' | 'dataUrls'>>
+  readonly state: LoadOrder['state']
+}
+
+/** Throws the engine's errors, or that its package is not installed. */
+export async function startWith(
+  kind: EngineKind,
+  threads: number,
+  site: Site,
+  { path, served, state }: EngineFiles,
+): Promise<Runner> {
+  const found = kind.packageName === undefined ? undefined : installed(kind, await packageOf(kind))
+  if (kind.place === 'process')
+    return runNative({ modelPath: path, addonPath: addonPath(installed(kind, found)), threads })
   const packageUrl = found && site.add(kind.name, found.folder)
-  return runInPage(site.url, { engine: kind.name, threads, state, packageUrl, ...files })
+  return runInPage(site.url, { engine: kind.name, threads, state, packageUrl, ...(await served()) })
 }
 
 async function served(

@@ -240,6 +240,7 @@ export function blobSource(
     try {
       if (reader === undefined) await readPieces(part, target, signal)
       else {
+        reading.add(reader)
         const passage = spare.pop() ?? new ArrayBuffer(Math.min(PASSAGE_BYTES, blob.size))
         spare.push(await readThrough(passage, reader, target, signal))
       }
@@ -247,11 +248,20 @@ export function blobSource(
       signal?.throwIfAborted()
       throw failure(name, cause)
     } finally {
-      reader?.cancel().catch(() => undefined)
+      if (reader !== undefined) {
+        reading.delete(reader)
+        reader.cancel().catch(() => undefined)
+      }
     }
     signal?.throwIfAborted()
   })
 }
+
+/**
+ * Readers in use. Chromium frees the stream of a Blob that only its own pending read refers to, and the read
+ * then never ends.
+ */
+const reading = new Set<ReadableStreamBYOBReader>()
 
 /** Undefined in browsers that give each piece of a Blob its own array. */
 function byteReader(blob: Blob): ReadableStreamBYOBReader | undefined {

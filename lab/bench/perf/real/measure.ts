@@ -5,12 +5,13 @@ import { openModel } from '../../../../src/core/arch/open-model.ts'
 import { blobSource } from '../../../../src/core/base/bytes.ts'
 import { createTokenizer } from '../../../../src/core/text/tokenize/read/create.ts'
 import { modelPathOf } from '../../real/model-path.ts'
-import { addonPath, packageOf } from '../catalogue.ts'
+import { packageOf } from '../catalogue.ts'
 import { type EngineKind, isHalfbyte } from '../engines.ts'
 import { waitForQuiet } from '../host/quiet.ts'
-import { type Runner, runInPage, runNative } from '../host/runner.ts'
+import type { Runner } from '../host/runner.ts'
 import type { Site } from '../host/site.ts'
 import { within } from '../host/within.ts'
+import { startWith } from '../start.ts'
 import { decodeRate, prefillRate } from '../summary.ts'
 import type { RealRow } from './results.ts'
 
@@ -97,16 +98,12 @@ async function started(
   }
 }
 
-async function start(kind: EngineKind, modelPath: string, threads: number, site: Site): Promise<Runner> {
-  const found = await packageOf(kind)
-  if (kind.packageName !== undefined && found === undefined)
-    throw new Error(`${kind.packageName} is not installed`)
-  if (kind.place === 'process') return runNative({ modelPath, addonPath: addonPath(found!), threads })
-  const modelUrl = `${site.add('real', dirname(modelPath))}/${basename(modelPath)}`
-  const packageUrl = found && site.add(kind.name, found.folder)
-  const state = { layers: 0, kvHeads: 0, headDim: 0 }
-  return runInPage(site.url, { engine: kind.name, threads, state, packageUrl, modelUrl })
-}
+const start = (kind: EngineKind, path: string, threads: number, site: Site): Promise<Runner> =>
+  startWith(kind, threads, site, {
+    path,
+    served: async () => ({ modelUrl: `${site.add('real', dirname(path))}/${basename(path)}` }),
+    state: { layers: 0, kvHeads: 0, headDim: 0 },
+  })
 
 async function playRound(player: Player, { decode: asked, model }: RealOrder, prompt: ReturnType<PromptAt>) {
   const { kind, title, runner, prefill, decode } = player

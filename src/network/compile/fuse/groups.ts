@@ -1,6 +1,6 @@
 // Grows groups of loops that become one function each.
 import type { Budget } from '../../../core/base/budget.ts'
-import { countOf } from '../../onnx/ir/tensor.ts'
+import { countOf, isSameList } from '../../onnx/ir/tensor.ts'
 import { isAlone, type Loop, type LoopList, type ProductLoop, type Ref, type Value } from '../loops/loops.ts'
 import { costOf } from '../loops/tree.ts'
 import { isWhole, reshaped, type View, whole } from '../loops/view.ts'
@@ -33,13 +33,6 @@ export interface Group {
 }
 
 export const squeezed = (dims: readonly number[]): readonly number[] => dims.filter((size) => size !== 1)
-
-export function isSame(a: readonly number[], b: readonly number[]): boolean {
-  if (a === b) return true
-  if (a.length !== b.length) return false
-  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false
-  return true
-}
 
 /** The dims of the space over which a loop runs. */
 function dimsOfSpace(loop: Loop): readonly number[] {
@@ -298,12 +291,13 @@ function fits(group: Group, loop: Loop): boolean {
   if (loop.loop === 'place') {
     views.push(loop.at)
     if (overProduct({ ...loop.at, dims: loop.args[0].view.dims }, product) === undefined) return false
-    return isSame(loop.args[0].view.dims, product.out.dims)
+    return isSameList(loop.args[0].view.dims, product.out.dims)
   }
   // Its output may be stored to memory.
   views.push(whole(loop.out.dims))
   return (
-    isSame(loop.out.dims, product.out.dims) && views.every((view) => overProduct(view, product) !== undefined)
+    isSameList(loop.out.dims, product.out.dims) &&
+    views.every((view) => overProduct(view, product) !== undefined)
   )
 }
 
@@ -354,7 +348,7 @@ function mayMerge(group: Group, other: Group, loop: Loop, budget: Spend): boolea
   if (group.loops.length + other.loops.length > MAX_LOOPS || group.cost + other.cost > MAX_COST) return false
   // Tables and indices are read from memory.
   if (loop.loop === 'gather' || (loop.loop === 'place' && isOfRows(other, loop))) return false
-  if (!isSame(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
+  if (!isSameList(other.space, group.space) || (other.isReduced && group.space.length === 0)) return false
   if (readTooMany(group, other)) return false
   if ((group.isReduced || other.isReduced) && [...group.loops, ...other.loops].some(isScattered)) return false
   const { space, made } = other

@@ -1,3 +1,4 @@
+import { isSameList } from '../../onnx/ir/tensor.ts'
 import {
   type Cell,
   type Kernel,
@@ -19,7 +20,7 @@ import {
 } from '../loops/loops.ts'
 import { costOf, isChecked, type Kind, type Tree } from '../loops/tree.ts'
 import { type View, whole } from '../loops/view.ts'
-import { type Group, isSame, overProduct, scopeIn, squeezedView } from './groups.ts'
+import { type Group, overProduct, scopeIn, squeezedView } from './groups.ts'
 import { productCall, productForm, tileBytes } from './product-call.ts'
 
 /** Cells that cost at most this are recomputed in later passes. */
@@ -211,7 +212,7 @@ class KernelMaker {
     const others = this.#known.get(value) ?? []
     const known = others.find((at) => {
       const other = this.#drafts[at]!
-      return other.offset === view.offset && isSame(other.steps, steps) && isSameIndex(other.index, index)
+      return other.offset === view.offset && isSameList(other.steps, steps) && isSameIndex(other.index, index)
     })
     if (known !== undefined) return known
     this.#known.set(value, others)

@@ -292,3 +292,11 @@ export function stridesOf(dims: readonly number[]): number[] {
   }
   return strides
 }
+
+/** Whether two lists hold the same numbers in the same order. */
+export function isSameList(a: readonly number[], b: readonly number[]): boolean {
+  if (a === b) return true
+  if (a.length !== b.length) return false
+  for (let axis = 0; axis < a.length; axis++) if (a[axis] !== b[axis]) return false
+  return true
+}

@@ -1,11 +1,12 @@
 // Recognises a layer of Mamba among sums of products: a convolution over the newest inputs, a state that
 // decays, and the output.
+
 import type { Value } from '../../../core/graph/ir.ts'
+import { isSameList } from '../ir/tensor.ts'
 import {
   type Call,
   type Factor,
   factorTerms,
-  isSameAxes,
   type Memory,
   onlyFactor,
   type Source,
@@ -41,13 +42,13 @@ export function asMemory({ rank, terms }: Terms): Terms | undefined {
     if (state === undefined || decayed === undefined || step === undefined) continue
     const [channels = -1, states = -1] = state.axes
     const rowsOver = (axis: number) =>
-      added.factors.find((each): each is Of<'rows'> => isOf('rows')(each) && isSameAxes(each.axes, [axis]))
+      added.factors.find((each): each is Of<'rows'> => isOf('rows')(each) && isSameList(each.axes, [axis]))
     const x = rowsOver(channels)
     const b = rowsOver(states)
     const dt = rowsIn(step.source.inner)
     const decay = decayOf(decayed, state.axes, step)
     const isWhole = kept.factors.length === 2 && added.factors.length === 3 && state.source.from === 0
-    if (!isWhole || !isSameAxes(step.axes, [channels]) || !x || !b || !dt || !decay) continue
+    if (!isWhole || !isSameList(step.axes, [channels]) || !x || !b || !dt || !decay) continue
     const memory: Memory = {
       of: 'memory',
       state: state.source.name,
@@ -74,16 +75,16 @@ function decayOf(
   const isStep = (each: Factor) =>
     isCall('softplus')(each) &&
     rowsIn(each.source.inner) === rowsIn(step.source.inner) &&
-    isSameAxes(outside(each.axes), step.axes)
+    isSameList(outside(each.axes), step.axes)
   const decay = term.factors.find((each) => !isStep(each))
-  if (!term.factors.some(isStep) || decay === undefined || !isSameAxes(outside(decay.axes), due))
+  if (!term.factors.some(isStep) || decay === undefined || !isSameList(outside(decay.axes), due))
     return undefined
   if (isOf('constant')(decay)) return term.sign > 0 ? { name: decay.source.name, isLog: false } : undefined
   const logarithm = isCall('exp')(decay) ? onlyFactor(decay.source.inner) : undefined
   // A call's axes are in order.
   const isPlain =
     logarithm !== undefined &&
-    isSameAxes(
+    isSameList(
       logarithm.axes,
       logarithm.axes.toSorted((p, q) => p - q),
     )
@@ -113,7 +114,7 @@ function summed(factors: readonly Factor[], axis: number): Factor | undefined {
   const c = factors.find(isOf('rows'))
   const [first = -1, last = -1] = (recent ?? memory)?.axes ?? []
   if (factors.length !== 2 || last !== axis) return undefined
-  if (recent && weight && isSameAxes(recent.axes, weight.axes))
+  if (recent && weight && isSameList(recent.axes, weight.axes))
     return { source: { of: 'convolved', recent: recent.source, weight: weight.source.name }, axes: [first] }
   if (memory && c)
     return { source: { of: 'recalled', memory: memory.source, c: c.source.value }, axes: [first] }
@@ -129,7 +130,7 @@ export function asSilu(left: Terms, right: Terms): Terms | undefined {
     const factor = onlyFactor(by)
     if (factor === undefined || !isCall('sigmoid')(factor)) continue
     const { inner } = factor.source
-    if (textOf(inner) === textOf(x) && isSameAxes(factor.axes, usedAxes(x))) return x
+    if (textOf(inner) === textOf(x) && isSameList(factor.axes, usedAxes(x))) return x
   }
   return undefined
 }
@@ -145,7 +146,7 @@ export function asConvolution({ terms }: Terms): Convolution | undefined {
   const sum = factors.find(isOf('convolved'))
   const bias = factors.find(isOf('constant'))
   const isWhole = factors.length === terms.length && terms.length === (bias === undefined ? 1 : 2)
-  if (sum === undefined || !isWhole || (bias && !isSameAxes(bias.axes, sum.axes))) return undefined
+  if (sum === undefined || !isWhole || (bias && !isSameList(bias.axes, sum.axes))) return undefined
   return { source: sum.source, axes: sum.axes, bias: bias?.source.name }
 }
 
@@ -170,7 +171,7 @@ export function asScan({ terms }: Terms): Scanned | undefined {
     const isWhole = read.factors.length === 2 && passed.factors.length === 3
     if (!isWhole || !recalled || !gate || !x || !skip || !again) continue
     const { memory, c } = recalled.source
-    const isOne = [gate, x, skip, again].every(({ axes }) => isSameAxes(axes, recalled.axes))
+    const isOne = [gate, x, skip, again].every(({ axes }) => isSameList(axes, recalled.axes))
     const isGated = gate.source.value === again.source.value && gate.source.activation === 'silu'
     if (isOne && isGated && x.source.value === memory.x)
       return { memory, c, z: gate.source.value, skip: skip.source.name, axes: recalled.axes }

@@ -114,9 +114,6 @@ export function onlyFactor({ terms: [first, ...others] }: Terms): Factor | undef
 export const usedAxes = ({ terms }: Terms): number[] =>
   [...new Set(terms.flatMap(({ factors }) => factors.flatMap(({ axes }) => axes)))].sort((a, b) => a - b)
 
-export const isSameAxes = (left: readonly number[], right: readonly number[]): boolean =>
-  `${left}` === `${right}`
-
 /** Renumbers axes. */
 export const moved = (value: Terms, rank: number, to: (axis: number) => number): Terms => ({
   is: 'terms',
