@@ -3,7 +3,10 @@
 import { functionThread } from '../src/core/runtime/functions/function-thread.ts'
 import type { WorkerReply, WorkerRequest } from '../src/core/runtime/host.ts'
 import { workerThread } from '../src/core/runtime/worker-thread.ts'
+import { type FolderEntry, openSyncReader } from '../src/core/store/device/sync-file.ts'
 import type { ComputeStart } from '../src/engine/browser-host.ts'
+
+const openEntry = (entry: unknown) => openSyncReader(entry as FolderEntry)
 
 self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>) => {
   const post = (reply: WorkerReply) => port.postMessage(reply)
@@ -14,7 +17,7 @@ self.addEventListener('message', ({ data: { port } }: MessageEvent<ComputeStart>
     throw new Error('a message could not be read')
   }
   port.onmessage = ({ data }: MessageEvent<WorkerRequest>) => {
-    handle ??= data.type === 'functions' ? functionThread(post) : workerThread(post)
+    handle ??= data.type === 'functions' ? functionThread(post) : workerThread(post, openEntry)
     handle(data as never)
   }
 })

@@ -2,7 +2,7 @@
 // throws or closes.
 
 import { browserHost } from '../../src/engine/browser-host.ts'
-import { loadModel } from '../../src/engine/load/build-model.ts'
+import { loadModel } from '../../src/engine/load/load-model.ts'
 import { serveConnection } from '../../src/engine/serve.ts'
 import { createService } from '../../src/engine/service.ts'
 

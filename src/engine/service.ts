@@ -44,6 +44,9 @@ const cannotProbe: ModelProber = async () => {
   throw new HalfbyteError('unsupported', "this engine's worker cannot probe; load the model instead")
 }
 
+/** A page is busiest right after its model was loaded. */
+const KEEP_AFTER_MS = 3000
+
 /** The state of a session between turns. */
 interface Conversation {
   readonly sequence: Sequence
@@ -57,6 +60,8 @@ class Service implements EngineService {
   readonly #probeModel: ModelProber
   #model: LoadedModel | undefined
   readonly #conversations = new Map<number, Conversation>()
+  /** Ends what is done in idle moments. */
+  readonly #end = new AbortController()
   /** Streams that have not ended, and their work. */
   readonly #running = new Map<Outlet, Promise<void>>()
 
@@ -67,8 +72,19 @@ class Service implements EngineService {
 
   async load(request: LoadRequest, port: MessagePort): Promise<EngineInfo> {
     const reports = loadReports(port)
-    this.#model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
-    return this.#model.info
+    const model = await abortable(port, (signal) => this.#loadModel(request, { signal, ...reports }))
+    this.#model = model
+    void this.#keepPack(model)
+    return model.info
+  }
+
+  /** If this fails, the next load reads the model's own file again. */
+  async #keepPack(model: LoadedModel): Promise<void> {
+    if (model.keepPack === undefined) return
+    await new Promise((resolve) => setTimeout(resolve, KEEP_AFTER_MS))
+    const { signal } = this.#end
+    const whenIdle = () => Promise.allSettled([...this.#running.values()])
+    await model.keepPack(signal, whenIdle).catch(() => undefined)
   }
 
   probe(request: ProbeRequest, port: MessagePort): Promise<ProbeReport> {
@@ -237,6 +253,7 @@ class Service implements EngineService {
 
   async dispose(): Promise<void> {
     const model = this.#model
+    this.#end.abort(disposedError())
     for (const outlet of this.#running.keys()) outlet.cancel()
     await Promise.all(this.#running.values())
     for (const { sequence } of this.#conversations.values()) sequence.release()

@@ -2,7 +2,7 @@
 // downloads, and files that no remembered address needs, with buttons to continue or remove them.
 import { html, nothing, type TemplateResult } from 'lit'
 import { type StoredFile, storedFiles } from '../../../src/index.ts'
-import { isFileOf, resolveSource } from '../../../src/ui/chat/library.ts'
+import { isFileOf, madeFrom, resolveSource } from '../../../src/ui/chat/library.ts'
 import { forgetAddress, recentAddresses } from '../conversation/store/remember.ts'
 import { bytes } from '../shell/units.ts'
 import { t } from '../words/words.ts'
@@ -33,7 +33,8 @@ export async function storedDownloads(): Promise<readonly Unfinished[]> {
   })
   const groups = new Map<string, StoredFile[]>()
   for (const file of await storedFiles().catch(() => [])) {
-    const address = remembered.find(({ has }) => has(file.url))?.address ?? file.url
+    const url = madeFrom(file.url) ?? file.url
+    const address = remembered.find(({ has }) => has(url))?.address ?? url
     groups.set(address, [...(groups.get(address) ?? []), file])
   }
   return [...groups].map(([address, files]) => ({

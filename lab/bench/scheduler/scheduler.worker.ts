@@ -1,7 +1,7 @@
 // The scheduler bench's worker: does one job. This thread is thread 0 in the measurements.
 import { givenPlace } from '../../../src/core/formats/names/named-files.ts'
 import { browserHost } from '../../../src/engine/browser-host.ts'
-import { loadModel } from '../../../src/engine/load/build-model.ts'
+import { loadModel } from '../../../src/engine/load/load-model.ts'
 import { type Job, measure, type Report } from './measure.ts'
 
 async function run(job: Job): Promise<Report> {

@@ -49,6 +49,20 @@ export async function* linesOf(
   if (length > 0) yield begun.join('')
 }
 
+/** A file on this device that other threads can open themselves. */
+export interface SharedFile {
+  /**
+   * What a compute worker opens, as a message can carry it: a path, or a handle of the private file system.
+   */
+  readonly entry: unknown
+  /** The checksum of each chunk; null for an unknown one. Empty if there are none. */
+  readonly sums: readonly (number | null)[]
+  /** Whether a chunk has been compared with its sum. */
+  isRight(chunk: number): boolean
+  /** Fills `target` with bytes that are not compared. Throws if the file ends before, or cannot be read. */
+  read(target: Uint8Array, offset: number): void
+}
+
 /**
  * A file, a download or a buffer that is read by byte range. Reads never return fewer bytes than requested.
  */
@@ -71,6 +85,8 @@ export interface ByteSource {
   readInto?(target: Uint8Array, offset: number, signal?: AbortSignal): Promise<void>
   /** The address that the file was fetched from. Absent if it was not fetched. */
   address?: string
+  /** Absent if only this thread can read the bytes. Invalid after `renew`. */
+  readonly shared?: SharedFile | undefined
   /** True if the bytes were checked against the file's own hashes after they were stored. */
   readonly isChecked?: boolean
   /**

@@ -1,6 +1,7 @@
 // Reads little-endian numbers and strings from the start of a source, fetching a slab at a time.
 import type { ByteSource } from '../base/bytes.ts'
 import { HalfbyteError } from '../base/errors.ts'
+import { decodeTexts } from './decode-texts.ts'
 import { malformed } from './malformed.ts'
 
 const SLAB_BYTES = 1 << 20
@@ -102,15 +103,12 @@ export class SlabReader {
     return this.#view.getBigInt64(this.#take(8), true)
   }
   /**
-   * Reads a string after its u64 length. Returns undefined and reads nothing if the slab does not hold the
-   * whole range.
+   * Reads strings, each after its u64 length: at most `most`, and only those that the slab holds as a whole.
    */
-  prefixedText(): string | undefined {
-    if (this.available < 8 || this.#view.getUint32(this.#next + 4, true) !== 0) return undefined
-    const byteLength = this.#view.getUint32(this.#next, true)
-    if (byteLength > this.available - 8) return undefined
-    this.#next += 8
-    return this.text(byteLength)
+  prefixedTexts(most: number): string[] {
+    const { texts, next } = decodeTexts(this.#bytes, this.#next, most, this.#decoder)
+    this.#next = next
+    return texts
   }
   text(byteLength: number): string {
     const at = this.#take(byteLength)

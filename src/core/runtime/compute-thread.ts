@@ -1,6 +1,8 @@
 // The loop of a compute worker that is a thread on shared memory, and its messages to and from the pool.
 import { reasonOf } from '../base/errors.ts'
+import type { SyncReader } from '../store/device/sync-file.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
+import { type PieceReader, type PlaceRequest, placePieces } from './place-pieces.ts'
 
 /**
  * Memory that the first thread will fill. The operating system provides a page at its first access, which
@@ -25,6 +27,8 @@ export type ComputeRequest =
       /** End of this thread's stack, which grows downward. */
       readonly stackTop: number
       readonly ahead?: PagesAhead | undefined
+      /** Weights that this thread helps to place before it serves. */
+      readonly place?: PlaceRequest | undefined
     }
   /** Keeps the worker in `serve` until the sync block's `quit` is set. */
   | { readonly type: 'serve'; readonly sync: number; readonly thread: number }
@@ -55,19 +59,63 @@ function accessPages({ buffer }: WebAssembly.Memory, { begin, end, until, skip }
   }
 }
 
-/** Handles the requests to a compute worker. `post` sends replies to the pool. */
-export function computeThread(post: (reply: ComputeReply) => void): (request: ComputeRequest) => void {
+/** Opens the file of a `SharedFile.entry`. Undefined if this thread cannot. */
+export type OpenEntry = (entry: unknown) => Promise<SyncReader | undefined>
+
+/** Places weights with the others. If a file cannot be opened, the others place all of them. */
+async function helpPlacing(
+  engine: EngineExports,
+  memory: WebAssembly.Memory,
+  { files, ...request }: PlaceRequest,
+  openEntry: OpenEntry,
+): Promise<void> {
+  const opened = await Promise.all(files.map(({ entry }) => openEntry(entry).catch(() => undefined)))
+  try {
+    const readers = opened.flatMap((reader, index) =>
+      reader === undefined ? [] : [wholeReader(reader, files[index]?.isSummed === true)],
+    )
+    if (readers.length === files.length) placePieces(engine, memory, request, readers)
+  } finally {
+    for (const reader of opened) reader?.close()
+  }
+}
+
+const wholeReader = (reader: SyncReader, isSummed: boolean): PieceReader => ({
+  isSummed,
+  read(target, offset) {
+    for (let done = 0; done < target.byteLength; ) {
+      const count = reader.read(target.subarray(done), { at: offset + done })
+      if (count === 0) throw new Error(`the file ends at byte ${offset + done}`)
+      done += count
+    }
+  },
+})
+
+/**
+ * Handles the requests to a compute worker. `post` sends replies to the pool. `openEntry`: default none, and
+ * the thread then places no weights.
+ */
+export function computeThread(
+  post: (reply: ComputeReply) => void,
+  openEntry: OpenEntry = async () => undefined,
+): (request: ComputeRequest) => Promise<void> {
   let engine: EngineExports | undefined
+  let placing: Promise<void> | undefined
   let serving = 0
-  return (request) => {
+  return async (request) => {
     try {
       if (request.type === 'start') {
-        engine = instantiateEngine(request.module, request.memory)
-        engine.__stack_pointer.value = request.stackTop
+        const { module, memory, stackTop, ahead, place } = request
+        engine = instantiateEngine(module, memory)
+        engine.__stack_pointer.value = stackTop
         post({ type: 'ready' })
-        if (request.ahead !== undefined) accessPages(request.memory, request.ahead)
+        if (ahead !== undefined) accessPages(memory, ahead)
+        if (place !== undefined) placing = helpPlacing(engine, memory, place, openEntry)
+        await placing
         return
       }
+      // The request to serve may arrive while files are being opened.
+      await placing
       if (engine === undefined) throw new Error('serve came before start')
       serving = request.sync
       engine.serve(request.sync, request.thread)

@@ -13,7 +13,7 @@ const BYTES = 9 << 20
 async function setUp(host: Host, threads: number | 'auto') {
   const runtime = await openRuntime({ host, threads, needBytes: 2 * BYTES })
   const address = runtime.arena.allocate(BYTES, 'the weights')
-  const early = await startThreads(runtime, { host, threads }, { address, bytes: BYTES })
+  const early = await startThreads(runtime, { host, threads }, { ahead: { address, bytes: BYTES } })
   const later = runtime.arena.allocate(64, 'what follows')
   const options = { host, threads, probe: () => {}, early }
   return { runtime, address, early, later, options }

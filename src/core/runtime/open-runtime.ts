@@ -8,7 +8,7 @@ import { Arena } from './memory/arena.ts'
 import { createMemory } from './memory/linear-memory.ts'
 import { type EngineExports, instantiateEngine } from './module.ts'
 import { type Pool, type PoolKind, SinglePool } from './pool.ts'
-import { type Region, SharedPool, type SharedPoolOptions } from './shared.ts'
+import { type EarlyWork, SharedPool, type SharedPoolOptions } from './shared.ts'
 
 interface RuntimeOptions {
   readonly host: Host
@@ -91,13 +91,12 @@ export interface EarlyThreads {
 
 /**
  * Starts as many threads as `openPool` may need: with `auto` those that were found earlier, otherwise all
- * that are allowed. They access the pages of `ahead`, which the caller fills, and take part in the pool's
- * runs. Undefined without other threads.
+ * that are allowed. They do `work`, and then take part in the pool's runs. Undefined without other threads.
  */
 export async function startThreads(
   { engine, module, arena, maxThreads }: Runtime,
   { host, threads = 'auto', note }: Pick<PoolOptions, 'host' | 'threads' | 'note'>,
-  ahead: Region,
+  work: EarlyWork,
 ): Promise<EarlyThreads | undefined> {
   if (maxThreads === 1 || host.startWorker === undefined) return undefined
   const count = (threads === 'auto' ? await knownThreads(note, maxThreads) : undefined) ?? maxThreads
@@ -108,7 +107,7 @@ export async function startThreads(
   }
   const startWorker = host.startWorker.bind(host)
   const pool = new SharedPool({ engine, module, arena, startWorker, onDeath })
-  const started = pool.resize(count, ahead).catch(() => undefined)
+  const started = pool.resize(count, work).catch(() => undefined)
   const early: EarlyThreads = { pool, started }
   return early
 }

@@ -1,13 +1,13 @@
 // Moves stored rows into panels on all threads of a pool. In: sources of rows. Out: panels in linear memory.
-import { ABI, ROWS, STORED_TYPE } from '../abi/constants.ts'
+import { ABI, STORED_TYPE } from '../abi/constants.ts'
 import { ENCODINGS, type Encoding } from '../abi/encodings.ts'
-import { OPS } from '../abi/ops.ts'
 import { readInto } from '../base/bytes.ts'
 import type { DType } from '../formats/tensors.ts'
 import { PIECE_BYTES, sumWith } from '../store/device/sums.ts'
 import type { MovedRows, RowMover } from '../weights/part.ts'
 import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
+import { hasFault, RECORD_BYTES, repackRecord } from './place-pieces.ts'
 import type { Pool } from './pool.ts'
 
 /** The types that wasm/weights/repack.c reads, and the encodings that it makes of each. */
@@ -21,10 +21,14 @@ const TYPES: ReadonlyMap<DType, readonly [type: number, ...encodings: readonly E
   ['Q6_K', [STORED_TYPE.Q6_K, 'w8_g32']],
 ])
 
+/** The type's number for `repack`; undefined if it cannot make this encoding of it. */
+export function storedType(dtype: DType, encoding: Encoding): number | undefined {
+  const found = TYPES.get(dtype)
+  return found?.includes(encoding) === true ? found[0] : undefined
+}
+
 /** Stored bytes of one call. Two such buffers stay in a core's cache between reading and moving. */
 const STAGE_BYTES = 1 << 20
-/** A record of `repack`, followed by its word for faults. */
-const RECORD_BYTES = ABI.OP_BYTES + 64
 
 export interface MoverOptions {
   readonly arena: Arena
@@ -80,7 +84,7 @@ class StagedMover implements RowMover {
   }
 
   can(dtype: DType, encoding: Encoding): boolean {
-    return TYPES.get(dtype)?.includes(encoding) === true
+    return storedType(dtype, encoding) !== undefined
   }
 
   async move(rows: MovedRows, signal?: AbortSignal): Promise<void> {
@@ -113,7 +117,7 @@ class StagedMover implements RowMover {
     this.#attempt((pool) => pool.run(record, record, 0, 1))
     // The op reads no step, and one thread needs no sync block. Rows may be moved twice.
     if (this.#pool === undefined) engine.run(0, record, record, 0, 1, 0, 1)
-    if (arena.u32[(record + ABI.OP_BYTES) / 4] !== 0) pack(stored.slice())
+    if (hasFault(arena.u32, record)) pack(stored.slice())
   }
 
   /** If a thread dies, this one moves the rows alone, and the pool's owner finds out. */
@@ -127,11 +131,8 @@ class StagedMover implements RowMover {
   }
 
   #write(record: Ptr, stage: Ptr, { dtype, encoding, k, rows, target }: MovedRows): void {
-    const { u32 } = this.#options.arena
-    const faults = offset(record, ABI.OP_BYTES)
-    const [type = 0] = TYPES.get(dtype) ?? []
-    const fields = [stage, target.byteOffset, k, rows / ABI.PANEL, type, ENCODINGS[encoding].code, faults]
-    u32.set([OPS.repack.code, ROWS.tokens, ...fields], record / 4)
-    u32[faults / 4] = 0
+    const type = storedType(dtype, encoding) ?? 0
+    const panels = { k, panels: rows / ABI.PANEL, type, encoding: ENCODINGS[encoding].code }
+    repackRecord(this.#options.arena.u32, record, stage, { ...panels, target: target.byteOffset })
   }
 }

@@ -6,6 +6,7 @@ import { type ComputeReply, PIECE_BYTES } from './compute-thread.ts'
 import type { ComputePort } from './host.ts'
 import { type Arena, offset, type Ptr } from './memory/arena.ts'
 import type { EngineExports } from './module.ts'
+import type { PlaceRequest } from './place-pieces.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
 /** Kernels need little stack. The first thread's stack is as large. */
@@ -28,6 +29,16 @@ export interface SharedPoolOptions {
 export interface Region {
   readonly address: Ptr
   readonly bytes: number
+}
+
+/** What new workers do until their first run. */
+export interface EarlyWork {
+  /** Memory whose pages they access, so that filling them takes less time. Default: none. */
+  readonly ahead?: Region | undefined
+  /**
+   * Called for each of them after their stacks were allocated. What it helps to place. Default: nothing.
+   */
+  readonly place?: (() => PlaceRequest | undefined) | undefined
 }
 
 interface Worker {
@@ -100,19 +111,19 @@ export class SharedPool implements Pool {
 
   /**
    * Sets the number of threads that share a run. Starts workers as needed; surplus workers stay idle. Throws
-   * `internal` if a worker cannot be started or does not answer in time; the pool has then ended. Until their
-   * first run, new workers access the pages of `ahead`, so that filling them takes less time.
+   * `internal` if a worker cannot be started or does not answer in time; the pool has then ended.
    */
-  async resize(threads: number, ahead?: Region): Promise<void> {
+  async resize(threads: number, { ahead, place }: EarlyWork = {}): Promise<void> {
     this.#checkAlive()
     if (threads === this.#threads) return
     const missing = Math.max(0, threads - 1 - this.#workers.length)
     // Allocated now, because the caller may allocate before the workers have started.
     for (let index = this.#stacks.length; index < threads - 1; index++)
       this.#stacks.push(this.#options.arena.allocate(STACK_BYTES, 'a thread'))
+    const places = Array.from({ length: missing }, () => place?.())
     try {
       await this.#recall()
-      await Promise.all(Array.from({ length: missing }, (_, index) => this.#start(ahead, index, missing)))
+      await Promise.all(places.map((each, index) => this.#start({ ahead, place: each }, index, missing)))
       this.#checkAlive()
       this.#clear()
       for (const [index, { port }] of this.#workers.slice(0, threads - 1).entries()) {
@@ -175,7 +186,11 @@ export class SharedPool implements Pool {
   }
 
   /** Starts worker `index` of `count` new ones. */
-  async #start(ahead: Region | undefined, index: number, count: number): Promise<void> {
+  async #start(
+    { ahead, place }: { readonly ahead: Region | undefined; readonly place: PlaceRequest | undefined },
+    index: number,
+    count: number,
+  ): Promise<void> {
     const { module, startWorker } = this.#options
     const stack = this.#stacks[this.#workers.length] as Ptr
     const worker: Worker = { port: startWorker(), expected: undefined }
@@ -196,6 +211,7 @@ export class SharedPool implements Pool {
         until: this.#sync + 4 * SYNC.command,
         skip: (count - 1) * PIECE_BYTES,
       },
+      place,
     })
     await ready
   }

@@ -21,7 +21,7 @@ export interface OpenOptions extends RetryOptions {
   /**
    * Default `opfs`. Files are kept in memory if the browser denies storage, but not if storage is full.
    */
-  readonly cache?: 'opfs' | 'none' | undefined
+  readonly cache?: 'opfs' | 'files' | 'none' | undefined
   /** Where files are stored. Default: the browser's private file system. */
   readonly device?: Device | undefined
   /** The hub's URL, and the token for private repositories. */

@@ -8,10 +8,13 @@ import { ModelStore, type StoredFile } from './device/model-store.ts'
 export const listFiles = async (device: Device = BROWSER): Promise<StoredFile[]> =>
   (await (await ModelStore.open(device))?.list()) ?? []
 
-/** Bytes of the model's complete files. */
+/** Bytes of the model's complete files, and of those made from them; 0 if it has none of its own. */
 export async function countBytes(address: string, device: Device = BROWSER): Promise<number> {
   const isOfModel = isFileOf(address)
-  const files = (await listFiles(device)).filter(({ url, isComplete }) => isComplete && isOfModel(url))
+  const files = (await listFiles(device)).filter(
+    ({ url, isComplete }) => isComplete && isOfModel(madeFrom(url) ?? url),
+  )
+  if (files.every(({ url }) => madeFrom(url) !== undefined)) return 0
   return files.reduce((sum, { size }) => sum + size, 0)
 }
 
@@ -26,11 +29,13 @@ export async function removeModel(address: string, device: Device = BROWSER): Pr
 }
 
 /**
- * Removes files, in the order of `listFiles`, until at least `bytes` have been freed. Returns their
- * addresses. If all files together are smaller, it removes nothing and returns an empty list.
+ * Removes files until at least `bytes` have been freed: first unfinished downloads, then files that can be
+ * made again, then the others, each in the order of `listFiles`. Returns their addresses. If all files
+ * together are smaller, it removes nothing and returns an empty list.
  */
 export async function freeBytes(bytes: number, device: Device = BROWSER): Promise<string[]> {
-  const candidates = await listFiles(device)
+  const order = ({ isComplete, url }: StoredFile) => (!isComplete ? 0 : madeFrom(url) !== undefined ? 1 : 2)
+  const candidates = (await listFiles(device)).sort((left, right) => order(left) - order(right))
   const chosen: StoredFile[] = []
   let free = 0
   while (free < bytes) {

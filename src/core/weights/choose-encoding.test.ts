@@ -1,6 +1,13 @@
 // Tests the weight policies. In: policy, role, dtypes. Out: the encoding that the policy documents.
 import { expect, test } from 'vitest'
-import { chooseEncoding } from './choose-encoding.ts'
+import { matrixBytes } from '../abi/encodings.ts'
+import { joinBytes } from '../base/bytes.ts'
+import { sha256 } from '../base/sha256.ts'
+import { BLOCKS } from '../formats/dtypes.ts'
+import { codingOf } from '../formats/gguf/group-readers.ts'
+import { CODED_DTYPES, randomBlocks } from '../formats/testing/random-blocks.ts'
+import { AUTO_VERSION, chooseEncoding } from './choose-encoding.ts'
+import { packRows } from './slabs.ts'
 
 test('auto keeps the precision of the file', () => {
   const chosen = (['F32', 'F16', 'BF16', 'Q8_0', 'Q4_0', 'Q4_1'] as const).map((dtype) =>
@@ -80,4 +87,17 @@ test('ternary types stay in 2 bits, except for tables, which have no 2-bit kerne
   expect(chooseEncoding('f32', 'matrix', ['TQ2_0'])).toBe('f32')
   expect(chooseEncoding('w4_channel', 'matrix', ['TQ2_0'])).toBe('w4_channel')
   expect(chooseEncoding('auto', 'matrix', ['TQ2_0', 'Q8_0'])).toBe('f32')
+})
+
+test('AUTO_VERSION: when this hash changes, raise it and renew the hash', async () => {
+  const parts: Uint8Array<ArrayBuffer>[] = []
+  for (const dtype of CODED_DTYPES) {
+    const encoding = chooseEncoding('auto', 'matrix', [dtype])
+    const source = randomBlocks(dtype, (32 * 256) / BLOCKS[dtype].elements, 3, 0.5)
+    const target = new Uint8Array(matrixBytes(encoding, 32, 256))
+    packRows({ dtype, coding: codingOf(dtype), encoding, k: 256, rows: 32, source, target })
+    parts.push(new TextEncoder().encode(encoding), target)
+  }
+  expect(AUTO_VERSION).toBe(1)
+  expect((await sha256(joinBytes(parts))).slice(0, 16)).toBe('ea65452fe8e7db46')
 })

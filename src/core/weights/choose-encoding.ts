@@ -17,6 +17,12 @@ import {
   relayQ8_0,
 } from './relay.ts'
 
+/**
+ * Raise it when `auto` chooses another encoding for a file than before, or packs other bytes. Stored packs of
+ * other versions are made again.
+ */
+export const AUTO_VERSION = 1
+
 /** Whole panels of a kernel layout, as views of the same bytes. */
 export interface Panels {
   readonly u16: Uint16Array

@@ -18,7 +18,8 @@ export async function storedFiles(): Promise<StoredFile[]> {
 }
 
 /**
- * Bytes of the model's complete files on this device, which need no further download; 0 if there are none.
+ * Bytes of the model's complete files on this device, which need no further download, and of its pack; 0 if
+ * there are none.
  */
 export async function storedBytes(address: StoredAddress, hub?: Hub): Promise<number> {
   return countBytes(placeOf(address, hub))
@@ -30,10 +31,10 @@ export async function unstore(address: StoredAddress, hub?: Hub): Promise<void> 
 }
 
 /**
- * Removes files until at least `bytes` have been freed: incomplete downloads first, then the least recently
- * used. Returns the addresses of the removed files. If all files together are smaller than `bytes`, it
- * removes nothing and returns an empty list. Call it after a load failed with `storage-full`, because
- * browsers no longer report free space exactly.
+ * Removes files until at least `bytes` have been freed: incomplete downloads first, then packs and plans,
+ * which can be made again, then the least recently used. Returns the addresses of the removed files. If all
+ * files together are smaller than `bytes`, it removes nothing and returns an empty list. Call it after a load
+ * failed with `storage-full`, because browsers no longer report free space exactly.
  */
 export async function makeRoom(bytes: number): Promise<string[]> {
   return freeBytes(bytes)

@@ -129,10 +129,11 @@ export interface LoadOptions {
    */
   readonly kvCache?: Partial<KvFormat> | undefined
   /**
-   * Where downloads are stored. `opfs`: on this device, in the origin private file system; `none`: nowhere.
-   * Default `opfs`.
+   * Where downloads are stored. `opfs`: on this device, in the origin private file system, and later a pack
+   * beside each GGUF, from which it loads sooner; `files`: the same without packs; `none`: nowhere. Default
+   * `opfs`.
    */
-  readonly cache?: 'opfs' | 'none' | undefined
+  readonly cache?: 'opfs' | 'files' | 'none' | undefined
   /**
    * The folder in which Node stores downloads; `false` stores none, like `cache: 'none'`. Rejects with
    * `unsupported` if this folder cannot be written. Default: `HALFBYTE_HOME`, or `halfbyte` in the platform's

@@ -2,6 +2,7 @@
 
 import { HalfbyteError } from '../../core/base/errors.ts'
 import { ConstraintCompiler } from '../../core/constrain/compile.ts'
+import type { PackContents } from '../../core/formats/hbm/hbm-writer.ts'
 import { KernelRows } from '../../core/generate/sampler/logit-rows.ts'
 import { Scheduler } from '../../core/generate/schedule/scheduler.ts'
 import { Sequence } from '../../core/generate/schedule/sequence.ts'
@@ -19,62 +20,19 @@ import {
 import type { Pool, PoolKind } from '../../core/runtime/pool.ts'
 import type { Tokenizer } from '../../core/text/tokenize/tokenizer.ts'
 import type { MemoryUse, ModelInfo } from '../types/model.ts'
-import type { LoadRequest } from '../wire/protocol.ts'
 import { modelFingerprint, reserveWeights, type ShardedPlans, type WeightHooks } from './load-weights.ts'
 import type { DraftSource, LoadedModel, LoaderHooks } from './loaded-model.ts'
-import { memoryNeed, withStateBudget } from './memory-need.ts'
+import { memoryNeed } from './memory-need.ts'
 import { type ModelPool, openModelPool } from './model-pool.ts'
 import { modelText, modelTokenizer, withCallTexts } from './model-text.ts'
-import { openAdapters, openAny } from './open/open-any.ts'
 import { openShards } from './open/open-shards.ts'
-import { openVision } from './open/open-vision.ts'
-import { type FileOpener, type OpenFiles, openRequestedFiles, withFiles } from './open/requested-files.ts'
+import { placedContents } from './pack/keep-pack.ts'
 import { type PlacedModel, placeModel } from './place-model.ts'
-import { keepsFloats, type PreparedModel, prepareModel } from './prepare.ts'
+import { StoredPlacing } from './place-stored.ts'
+import type { PreparedModel } from './prepare.ts'
 import { shortfallOf } from './shortfall.ts'
 import { sightOf } from './sight.ts'
 import type { Vision } from './vision/vision.ts'
-
-/**
- * Loads a model and, if the request names one, its draft model. After a typed error or the signal's reason,
- * nothing stays allocated.
- */
-export async function loadModel(
-  request: LoadRequest,
-  hooks: LoaderHooks,
-  host: Host,
-  openFiles: FileOpener = openRequestedFiles,
-): Promise<BuiltModel> {
-  const { signal } = hooks
-  return withFiles(openFiles, request, hooks, async (open) => {
-    const packs: OpenFiles[] = []
-    const prepare = async (
-      source: LoadRequest['source'],
-      {
-        contextLength = request.contextLength,
-        lora,
-        architecture,
-      }: Pick<LoadRequest, 'contextLength' | 'lora' | 'architecture'>,
-    ) => {
-      const { dtype } = request
-      const bfloats = keepsFloats(request)
-      const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
-      if (file.format === 'hbm') packs.push(files)
-      const adapters = await openAdapters(lora, open, host, signal)
-      return prepareModel(file, { ...request, architecture, contextLength, adapters, signal })
-    }
-    const main = await prepare(request.source, request)
-    const { draft: draftSource } = request
-    const second = draftSource && (await prepare(draftSource, { contextLength: main.contextLength }))
-    const prepareVision = await openVision(request, main.file.tower, open, host, signal)
-    const { vision, notes } = prepareVision(request.weights, main)
-    const seen = { ...main, notes: [...main.notes, ...notes] }
-    const { prepared, draft } = withStateBudget({ prepared: seen, draft: second }, request.stateBytes)
-    const built = await buildModel(prepared, { ...request, draft, vision, host }, hooks)
-    for (const files of packs) await files.trust?.()
-    return built
-  })
-}
 
 /**
  * Models of one family pad their vocabularies to different sizes. A larger difference means another family.
@@ -134,12 +92,16 @@ export interface BuildOptions {
   readonly draft?: PreparedModel | undefined
   /** Converts images to rows of the model. Default: none. */
   readonly vision?: Vision | undefined
+  /** Whether the contents of a pack are wanted. Default: false. */
+  readonly keepsContents?: boolean | undefined
 }
 
 /** A loaded model, with the parts that evaluation needs besides generation. */
 export interface BuiltModel extends LoadedModel {
   readonly scheduler: Scheduler
   readonly tokenizer: Tokenizer
+  /** Its weights as a pack has them. Absent if they are not wanted, or if shards have them. */
+  readonly contents?: PackContents | undefined
 }
 
 /** Throws `unsupported`, `network`, `out-of-memory`, errors from reading weights, or the signal's reason. */
@@ -192,6 +154,10 @@ export async function buildModel(
       renderPrompt: text.renderPrompt,
       constraints: new ConstraintCompiler(tokenizer, vocab, text.text.endIds, withCallTexts(tokenizer)),
       scheduler,
+      contents:
+        options.keepsContents === true && placing.reserved !== undefined
+          ? placedContents(prepared, arena, placing.reserved)
+          : undefined,
       sight: sightOf(
         vision?.sight({
           pool: local,
@@ -240,19 +206,24 @@ function readText(
 interface Early {
   /** The slots of the weights. */
   readonly reserved: readonly Ptr[]
+  /** What all threads already place, if the weights are in files on this device. */
+  readonly stored: StoredPlacing | undefined
   readonly early: EarlyThreads | undefined
 }
 
 /** Throws `out-of-memory`. */
 async function startEarly(
-  { plan }: PreparedModel,
+  { plan, weights }: PreparedModel,
   runtime: Runtime,
   options: Pick<StartOptions, 'host' | 'threads' | 'note'>,
 ): Promise<Early> {
-  const reserved = reserveWeights(runtime.arena, plan)
-  const address = reserved[0] ?? runtime.arena.mark()
-  const early = await startThreads(runtime, options, { address, bytes: runtime.arena.mark() - address })
-  return { reserved, early }
+  const { arena, maxThreads } = runtime
+  const reserved = reserveWeights(arena, plan)
+  const address = reserved[0] ?? arena.mark()
+  const ahead = { address, bytes: arena.mark() - address }
+  const stored = StoredPlacing.plan(weights, plan.slots, reserved, runtime, maxThreads)
+  const work = stored === undefined ? { ahead } : { place: () => stored.request() }
+  return { reserved, stored, early: await startThreads(runtime, options, work) }
 }
 
 interface PlacedModels {
@@ -274,24 +245,31 @@ async function placeModels(
   { arena, engine }: Runtime,
   { host, draft, vision }: BuildOptions,
   { signal, onProgress }: LoaderHooks,
-  { sharded, reserved, early }: Placing,
+  { sharded, reserved, stored, early }: Placing,
 ): Promise<PlacedModels> {
   const weights = prepared.plan.slots.length
   const drafting = draft?.plan.slots.length ?? 0
   const seeing = (vision?.models ?? []).reduce((sum, { plan }) => sum + plan.slots.length, 0)
   const total = weights + drafting + seeing
+  const helpers = { engine, pool: early?.pool }
   const hooksFrom = (before: number): WeightHooks => ({
     signal,
     yieldTask: () => host.yieldTask(),
     onWeight: (done) => onProgress({ phase: 'convert', done: before + done, total }),
-    helpers: { engine, pool: early?.pool },
+    helpers,
   })
   onProgress({ phase: 'convert', done: 0, total })
-  const main = await placeModel(arena, prepared, hooksFrom(0), {
-    sharded,
-    inputs: vision?.inputs,
-    reserved,
-  })
+  const all = { ...helpers, placing: stored, hasDied: () => early?.death !== undefined }
+  const main = await placeModel(
+    arena,
+    prepared,
+    { ...hooksFrom(0), helpers: all },
+    {
+      sharded,
+      inputs: vision?.inputs,
+      reserved,
+    },
+  )
   const drafts = draft && (await placeModel(arena, draft, hooksFrom(weights)))
   await vision?.place(arena, hooksFrom(weights + drafting))
   return { main, draft: drafts, vision }

@@ -6,13 +6,16 @@ import type { ModelConfig } from '../../core/arch/config/config.ts'
 import { storedConfig } from '../../core/arch/config/config-hbm.ts'
 import { weightOf } from '../../core/arch/tensors/names.ts'
 import { sha256 } from '../../core/base/sha256.ts'
+import type { TensorInfo } from '../../core/formats/tensors.ts'
 import { FP8_CODES } from '../../core/graph/plan/layouts.ts'
 import type { Plan, WeightSlot } from '../../core/graph/plan/plan.ts'
 import { ALIGNMENT, type Arena, offset, type Ptr } from '../../core/runtime/memory/arena.ts'
 import { type MoverOptions, openMover } from '../../core/runtime/row-mover.ts'
 import type { ShardGroup } from '../../core/runtime/shards/shard-group.ts'
 import { type Deal, type DealOptions, dealMatrix, dealVector } from '../../core/weights/deal.ts'
+import type { StreamOptions } from '../../core/weights/part.ts'
 import { streamMatrix, streamVector } from '../../core/weights/stream-weights.ts'
+import type { StoredPlacing } from './place-stored.ts'
 import type { PreparedModel } from './prepare.ts'
 
 /**
@@ -117,7 +120,14 @@ export interface WeightHooks {
    */
   readonly yieldTask?: (() => Promise<void>) | undefined
   /** What moves rows as they are read. Default: nothing, so they are packed one slab after the other. */
-  readonly helpers?: Pick<MoverOptions, 'engine' | 'pool'> | undefined
+  readonly helpers?: WeightHelpers | undefined
+}
+
+interface WeightHelpers extends Pick<MoverOptions, 'engine' | 'pool'> {
+  /** What all threads already place, if the weights are in files on this device. */
+  readonly placing?: StoredPlacing | undefined
+  /** Whether one of the threads has died. Default: there are none. */
+  readonly hasDied?: (() => boolean) | undefined
 }
 
 /** Allocates the slots. Throws `out-of-memory`. */
@@ -147,18 +157,49 @@ export async function loadWeights(
 ): Promise<readonly Ptr[]> {
   const { slots } = prepared.plan
   const addresses = reserved ?? reserveWeights(arena, prepared.plan)
-  const { helpers, yieldTask } = hooks
-  const mover = helpers && yieldTask && openMover({ arena, ...helpers, yieldTask })
-  const options = { ...hooks, mover }
-  for (const [index, slot] of slots.entries()) {
+  const { helpers, yieldTask, signal } = hooks
+  let most = 0
+  const onWeight = (done: number): void => {
+    // Weights may have to be read again.
+    most = Math.max(most, done)
+    hooks.onWeight?.(most, slots.length)
+  }
+  /** `tensorOf`: the tensor to read in place of a stored one. */
+  const fill = async (
+    index: number,
+    options: StreamOptions,
+    tensorOf: (tensor: TensorInfo) => TensorInfo = (tensor) => tensor,
+  ): Promise<void> => {
+    const slot = slots[index] as WeightSlot
     const address = addresses[index] as Ptr
     const view = () => arena.u8.subarray(address, address + slot.bytes)
-    const parts = slot.ref.parts.map(({ name, n }) => ({ tensor: weightOf(prepared.weights, name), n }))
+    const parts = slot.ref.parts.map(({ name, n }) => ({
+      tensor: tensorOf(weightOf(prepared.weights, name)),
+      n,
+    }))
     if (slot.ref.kind === 'vector') await streamVector(parts, view, options)
     else await streamMatrix(parts, slot.ref.k, slot.encoding, view, options)
+  }
+  if (helpers?.placing !== undefined && yieldTask !== undefined) {
+    const { placing, hasDied = () => false } = helpers
+    const isPlaced = await placing.finish({
+      signal,
+      yieldTask,
+      hasDied,
+      fill: (index, tensorOf) => fill(index, { signal }, tensorOf),
+      onShare: (share) => onWeight(Math.floor(share * (slots.length - 1))),
+    })
+    if (isPlaced) {
+      onWeight(slots.length)
+      return addresses
+    }
+  }
+  const mover = helpers && yieldTask && openMover({ arena, ...helpers, yieldTask })
+  for (const index of slots.keys()) {
+    await fill(index, { ...hooks, mover })
     await yieldTask?.()
-    hooks.signal?.throwIfAborted()
-    hooks.onWeight?.(index + 1, slots.length)
+    signal?.throwIfAborted()
+    onWeight(index + 1)
   }
   mover?.settle()
   mover?.close()

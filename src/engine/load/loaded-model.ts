@@ -58,6 +58,12 @@ export interface LoadedModel {
   /** A second model, loaded to draft for this one. */
   readonly draft?: DraftSource | undefined
   memory(): MemoryUse
+  /**
+   * Stores the weights as a pack beside the file that they were read from, for later loads. `whenIdle`
+   * resolves once nothing else is to be done. Rejects with `storage-full` or the signal's reason. Absent if
+   * there is nothing to store.
+   */
+  keepPack?: ((signal: AbortSignal, whenIdle: () => Promise<unknown>) => Promise<void>) | undefined
   /** Frees everything. Release its sequences first. */
   dispose(): void | Promise<void>
 }

@@ -51,7 +51,7 @@ export interface LoadRequest {
   readonly weights: WeightPolicy
   /** Default: `f32` for keys and values, which is exact. */
   readonly kvCache?: KvFormat | undefined
-  readonly cache: 'opfs' | 'none'
+  readonly cache: 'opfs' | 'files' | 'none'
   readonly hub?: Hub | undefined
   /** The precision of the graph if a model has several. Default: the first of `GRAPH_DTYPES`. */
   readonly dtype?: GraphDtype | undefined

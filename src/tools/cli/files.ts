@@ -1,7 +1,7 @@
 // Opens `<model>` as typed (a file, a folder, a URL or an embedded model's name) as byte sources, and reads
 // text files.
 
-import { createReadStream } from 'node:fs'
+import { createReadStream, readSync } from 'node:fs'
 import { type FileHandle, open, readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { type ByteSource, filledSource } from '../../core/base/bytes.ts'
@@ -163,7 +163,7 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
       opened = path
       const handle = await open(path)
       handles.push(handle)
-      sources.push(handleSource(basename(path), handle, (await handle.stat()).size))
+      sources.push(handleSource(path, handle, (await handle.stat()).size))
     }
     return { sources, close }
   } catch (error) {
@@ -172,18 +172,27 @@ export async function openModelFiles(model: string, options: FileOptions = {}): 
   }
 }
 
-function handleSource(name: string, handle: FileHandle, size: number): ByteSource {
-  return filledSource(name, size, async (target, offset) => {
-    const { byteLength: length } = target
-    const { bytesRead } = await handle.read(target, 0, length, offset).catch((error) => {
-      throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
-    })
+function handleSource(path: string, handle: FileHandle, size: number): ByteSource {
+  const name = basename(path)
+  const checkRead = (bytesRead: number, length: number, offset: number): void => {
     if (bytesRead === length) return
     throw new HalfbyteError(
       'format',
       `${name}: ${bytesRead} of ${length} bytes could be read at ${offset}; the file was changed; try again`,
     )
+  }
+  const source = filledSource(name, size, async (target, offset) => {
+    const { byteLength: length } = target
+    const { bytesRead } = await handle.read(target, 0, length, offset).catch((error) => {
+      throw systemError(error, 'format', `${name} cannot be read`, 'check the disk')
+    })
+    checkRead(bytesRead, length, offset)
   })
+  const read = (target: Uint8Array, offset: number): void => {
+    const { byteLength: length } = target
+    checkRead(readSync(handle.fd, target, 0, length, offset), length, offset)
+  }
+  return { ...source, shared: { entry: resolve(path), sums: [], isRight: () => true, read } }
 }
 
 /** Maximum edit distance between a mistyped name and the intended one. */

@@ -8,13 +8,14 @@ import { missingFile, request } from '../../core/store/download/request.ts'
 import { Engine } from '../../engine/api/engine.ts'
 import { checkedLoad, LOAD_OPTIONS } from '../../engine/api/request/load-options.ts'
 import type { LoadOptions, ModelSource, ProbeOptions, ProbeReport, Support } from '../../engine/api/types.ts'
-import { loadModel } from '../../engine/load/build-model.ts'
+import { loadModel } from '../../engine/load/load-model.ts'
 import type { FileOpener } from '../../engine/load/open/requested-files.ts'
+import { readsPack } from '../../engine/load/pack/stored-pack.ts'
 import { probeModel } from '../../engine/probe/probe.ts'
 import { createService } from '../../engine/service.ts'
 import { localConnection } from '../../engine/wire/connection.ts'
 import { openModelFiles, peekModelFiles, placeOf } from './files.ts'
-import { openPacked, readsPack } from './models/stored-packs.ts'
+import { openPacked } from './models/stored-packs.ts'
 import { nodeHost } from './node-host.ts'
 import { type StoreOption, storeOf } from './store/node-store.ts'
 
@@ -31,7 +32,8 @@ async function load(source: ModelSource, options: LoadOptions = {}): Promise<Eng
   const openFiles: FileOpener = async ({ source: asked, hub, dtype }, { signal, onProgress }) => {
     if (typeof asked !== 'string') return blobFiles(asked)
     const open = () => openModelFiles(asked, { signal, hub, dtype, onProgress, store })
-    return readsPack(checked) ? openPacked(asked, storeOf(store), open, { signal, onProgress }) : open()
+    const mayPack = checked.cache !== 'files' && readsPack(checked)
+    return mayPack ? openPacked(asked, storeOf(store), open, { signal, onProgress }) : open()
   }
   const service = createService((request, hooks) => loadModel(request, hooks, nodeHost(), openFiles))
   return Engine.open(localConnection(service), place, { ...checked, ...others })

@@ -68,10 +68,12 @@ async function readArray(reader: SlabReader, file: string, key: string, depth: n
     )
   }
   const values: MetaValue[] = []
-  for (let rest = Number(length); rest > 0; rest--) {
+  while (values.length < Number(length)) {
     if (type === STRING) {
       // Vocabularies have 10^5 strings, so only a string that crosses the end of the slab creates a promise.
-      values.push(reader.prefixedText() ?? (await readString(reader, file, `an element of ${shown(key)}`)))
+      for (const text of reader.prefixedTexts(Number(length) - values.length)) values.push(text)
+      if (values.length < Number(length))
+        values.push(await readString(reader, file, `an element of ${shown(key)}`))
     } else if (type === ARRAY) {
       values.push(await readValue(reader, file, key, type, depth + 1))
     } else {

@@ -112,7 +112,7 @@ function verifiedSource(
 }
 
 /** Version 2 sorts the inputs of `sv32` by the outputs that they keep. Everything else is as in version 1. */
-const PACK_VERSION = 2
+export const PACK_VERSION = 2
 export const PREFIX_BYTES = 64
 const PACK_ALIGNMENT = 64
 /** Bytes of a tensor that one hash covers. */

@@ -4,6 +4,7 @@
 import type { ByteSource } from '../../base/bytes.ts'
 import { dateNow } from '../../base/time/clocks.ts'
 import { fileName } from '../address.ts'
+import { madeFrom } from '../derived.ts'
 import { BROWSER, type Device } from './device.ts'
 import { asChecked, type Manifest, missingNote, readManifest, readMissing } from './manifest.ts'
 import { fileKey, readFile } from './notes.ts'
@@ -198,8 +199,9 @@ export class ModelStore {
     const found: KnownFile[] = []
     for (const name of new Set([...entries].map((entry) => entry.replace(/\..*/, '')))) {
       const file = await this.#known(name)
-      if (file !== undefined) found.push(file)
-      const isClear = file !== undefined && !(file.isComplete && entries.has(`${name}.part`))
+      const isUseless = file === undefined || isUnfinishedCopy(file)
+      if (!isUseless) found.push(file)
+      const isClear = !isUseless && !(file.isComplete && entries.has(`${name}.part`))
       if (!isClear) await this.#device.alone(lockOf(name), () => this.#clear(name), 'unused')
     }
     return found
@@ -208,7 +210,7 @@ export class ModelStore {
   /** Removes the leftovers of a killed worker. Another worker may have completed them by now. */
   async #clear(name: string): Promise<void> {
     const file = await this.#known(name)
-    if (file === undefined) await this.#removeAll(name)
+    if (file === undefined || isUnfinishedCopy(file)) await this.#removeAll(name)
     else if (file.isComplete) await this.#remove(`${name}.part`)
   }
 
@@ -308,6 +310,10 @@ export class ModelStore {
     await this.#folder.removeEntry(entry).catch(() => undefined)
   }
 }
+
+/** A file that is made from another is made anew, not continued. */
+const isUnfinishedCopy = ({ url, isComplete, isMissing }: KnownFile): boolean =>
+  !isComplete && !isMissing && madeFrom(url) !== undefined
 
 const lockOf = (name: string): string => `store-${name}`
 

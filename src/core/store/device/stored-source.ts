@@ -12,17 +12,20 @@ export async function storedSource(
   handle: FolderEntry,
   { sums, isChecked }: Pick<Manifest, 'sums' | 'isChecked'>,
 ): Promise<ByteSource> {
+  const isRight = sums.map((sum) => sum === null)
   const reader = await openSyncReader(handle)
   if (reader === undefined) {
     const blob = blobSource(name, await handle.getFile())
     const read = (target: Uint8Array, offset: number) => readInto(blob, target, offset)
     // Each read of a Blob is slow, even of a few bytes.
-    return { ...summedSource({ name, size: blob.size, sums, read, pieceBytes: CHUNK_BYTES }), isChecked }
+    const source = summedSource({ name, size: blob.size, sums, isRight, read, pieceBytes: CHUNK_BYTES })
+    return { ...source, isChecked }
   }
   const passage = new Uint8Array(PIECE_BYTES)
   const read = (target: Uint8Array, offset: number) => fill(reader, name, passage, target, offset)
   return {
-    ...summedSource({ name, size: reader.getSize(), sums, read, pieceBytes: PIECE_BYTES }),
+    ...summedSource({ name, size: reader.getSize(), sums, isRight, read, pieceBytes: PIECE_BYTES }),
+    shared: { entry: handle.path ?? handle, sums, isRight: (chunk) => isRight[chunk] ?? true, read },
     isChecked,
     close: () => reader.close(),
   }
@@ -33,15 +36,22 @@ interface Summed {
   readonly size: number
   /** Empty if an earlier release stored the file. */
   readonly sums: Sums
+  /** Whether each chunk has been compared, or cannot be. Reads update it. */
+  readonly isRight: boolean[]
   /** Fills `target` with the bytes at `offset`. */
   readonly read: (target: Uint8Array, offset: number) => void | Promise<void>
   /** Number of bytes to read at a time. */
   readonly pieceBytes: number
 }
 
-function summedSource({ name, size, sums, read, pieceBytes }: Summed): ReturnType<typeof filledSource> {
-  /** The state of each chunk. */
-  const isRight = sums.map((sum) => sum === null)
+function summedSource({
+  name,
+  size,
+  sums,
+  isRight,
+  read,
+  pieceBytes,
+}: Summed): ReturnType<typeof filledSource> {
   /**
    * A buffer for chunks of which a read needs only a part, unless the target's memory has one. A read claims
    * it, because others run in parallel.

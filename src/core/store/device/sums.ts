@@ -57,6 +57,12 @@ function addBytes(sum: number, bytes: Uint8Array): number {
 
 const join = (low: number, high: number): number => (((high % MODULUS) << 16) | (low % MODULUS)) >>> 0
 
+/** The sum of bytes and of `bytes` others after them, from the sums of both. */
+export function joinSums(sum: number, next: number, bytes: number): number {
+  const low = sum & 0xffff
+  return join(low + (next & 0xffff), (sum >>> 16) + (next >>> 16) + bytes * low)
+}
+
 /**
  * Four words at a time, without a multiplication for each byte. `even` holds the sums of bytes 0 and 2 of all
  * words in a run, `odd` those of bytes 1 and 3, `total` the sum of all bytes so far, and `before` the sum of

@@ -97,6 +97,8 @@ export type EntryFile = Pick<File, 'size' | 'lastModified' | 'text' | 'slice'>
 
 /** Browsers' `FileSystemFileHandle`. */
 export interface FolderEntry {
+  /** The path, for other threads, where the entry itself cannot be sent to them. */
+  readonly path?: string
   getFile(): Promise<EntryFile>
   /** Absent where nothing can be written in place, such as outside of workers. */
   createSyncAccessHandle?(options?: { readonly mode: string }): Promise<SyncFile & { readonly mode?: string }>

@@ -162,11 +162,14 @@ function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges 
   const pairs = new PairTable(merges.length)
   const made = new Int32Array(merges.length)
   for (let rank = 0; rank < merges.length; rank++) {
-    const [left, right] = readPair(merges[rank], rank)
-    const leftId = vocabulary.idOf(left)
-    const rightId = vocabulary.idOf(right)
-    const id = vocabulary.idOf(left + right)
+    const merge = merges[rank]
+    const gap = typeof merge === 'string' ? merge.indexOf(' ', 1) : -1
+    const [leftId, rightId, id] =
+      typeof merge === 'string' && gap > 0 && gap + 1 < merge.length
+        ? idsIn(vocabulary, merge, gap)
+        : idsOf(vocabulary, readPair(merge, rank))
     if (leftId === undefined || rightId === undefined || id === undefined) {
+      const [left, right] = readPair(merge, rank)
       const missing = leftId === undefined ? left : rightId === undefined ? right : left + right
       throw malformed(
         `has merge ${rank} of ${shown(left)} and ${shown(right)} but no token ${shown(missing)}`,
@@ -177,6 +180,23 @@ function readMerges(vocabulary: Vocabulary, merges: readonly unknown[]): Merges 
   }
   return { pairs, made }
 }
+
+type MergeIds = readonly [left: number | undefined, right: number | undefined, both: number | undefined]
+
+/**
+ * The ids of the two tokens around `gap`, and of both as one. Makes no strings, of which there would be 10^5.
+ */
+const idsIn = (vocabulary: Vocabulary, merge: string, gap: number): MergeIds => [
+  vocabulary.idWithin(merge, 0, gap),
+  vocabulary.idWithin(merge, gap + 1, merge.length),
+  vocabulary.idWithin(merge, 0, merge.length, gap),
+]
+
+const idsOf = (vocabulary: Vocabulary, [left, right]: readonly [string, string]): MergeIds => [
+  vocabulary.idOf(left),
+  vocabulary.idOf(right),
+  vocabulary.idOf(left + right),
+]
 
 function readPair(merge: unknown, rank: number): readonly [string, string] {
   if (typeof merge === 'string') {

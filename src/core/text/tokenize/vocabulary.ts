@@ -153,6 +153,23 @@ export class Vocabulary {
     return found ? found - 1 : undefined
   }
 
+  /**
+   * The id of the token spelled like the units [from, to) of `text` without the one at `gap`. Default: no
+   * gap.
+   */
+  idWithin(text: string, from: number, to: number, gap = to): number | undefined {
+    let slot = SEED
+    for (let at = from; at < to; at++)
+      if (at !== gap) slot = Math.imul(slot ^ text.charCodeAt(at), 0x01000193)
+    slot ^= slot >>> 15
+    for (; ; slot++) {
+      slot &= this.#slots.length - 1
+      const id = this.#slots[slot]! - 1
+      if (id < 0) return undefined
+      if (isSpelled(this.tokens[id]!, text, from, to, gap)) return id
+    }
+  }
+
   /** The slot of the token, or the free slot where it belongs. */
   #slotOf(token: string): number {
     let slot = SEED
@@ -183,4 +200,12 @@ export class Vocabulary {
       this.#spelling.replacements.reduce((text, [from, to]) => text.replaceAll(from, to), token),
     )
   }
+}
+
+/** Whether the token is the units [from, to) of `text` without the one at `gap`. */
+function isSpelled(token: string, text: string, from: number, to: number, gap: number): boolean {
+  if (token.length !== to - from - (gap < to ? 1 : 0)) return false
+  for (let at = from, unit = 0; at < to; at++)
+    if (at !== gap && token.charCodeAt(unit++) !== text.charCodeAt(at)) return false
+  return true
 }

@@ -48,7 +48,7 @@ export const LOAD_OPTIONS = {
   stateBytes: COUNT,
   weights: { ...choice(WEIGHT_POLICIES), default: 'auto' },
   kvCache: ANY,
-  cache: { ...choice(['opfs', 'none']), default: 'opfs' },
+  cache: { ...choice(['opfs', 'files', 'none']), default: 'opfs' },
   store: {
     wanted: 'a folder or false',
     fits: (value: unknown) => value === false || (typeof value === 'string' && value !== ''),

@@ -60,7 +60,7 @@ test.each([
   [{ threads: 'all' }, `threads is "all" but must be a whole number from 1 to ${mostThreads()}; ${LEAVE}`],
   [{ pool: 'shard' }, `pool is "shard" but must be auto or shared or shards or single; ${LEAVE}`],
   [{ weights: 'int4' }, `weights is "int4" but must be auto or f32 or w8 or w4 or w4_channel; ${LEAVE}`],
-  [{ cache: true }, `cache is true but must be opfs or none; ${LEAVE}`],
+  [{ cache: true }, `cache is true but must be opfs or files or none; ${LEAVE}`],
   [{ build: 'simd' }, `build is "simd" but must be auto or relaxed or simd128; ${LEAVE}`],
   [{ signal: true }, `signal is true but must be an AbortSignal; ${LEAVE}`],
   [{ onProgress: 1 }, `onProgress is 1 but must be a function; ${LEAVE}`],

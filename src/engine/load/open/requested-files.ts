@@ -9,6 +9,13 @@ import { type OpenOptions, openAddress } from '../../../core/store/open-address.
 import type { LoadRequest } from '../../wire/protocol.ts'
 import type { LoaderHooks } from '../loaded-model.ts'
 
+/** Where a pack is, or may be stored. */
+export interface PackPlace {
+  readonly address: string
+  /** Changes with the model's files, and with what makes packs. */
+  readonly etag: string
+}
+
 /** A model's files, held open while its weights are read. */
 export interface OpenFiles {
   readonly sources: readonly ByteSource[]
@@ -17,13 +24,19 @@ export interface OpenFiles {
   distrust?(error: HalfbyteError): Promise<void>
   /** Records that the content matched the hashes in it. */
   trust?(): Promise<void>
+  /** Where the weights may be stored as a pack. Absent if they need none, or cannot have one. */
+  readonly packPlace?: PackPlace | undefined
+  /** True for a pack that was made on this device. After `distrust`, the model's own files are opened. */
+  readonly isCopy?: boolean | undefined
 }
 
 /**
  * Finds the files that a request names. Throws `network`, `storage-full`, `format` or the signal's reason.
  */
 export type FileOpener = (
-  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'> & Pick<OpenOptions, 'wants'>,
+  request: Pick<LoadRequest, 'source' | 'cache' | 'hub' | 'dtype'> &
+    Partial<Pick<LoadRequest, 'weights' | 'lora' | 'vision' | 'architecture'>> &
+    Pick<OpenOptions, 'wants'>,
   hooks: LoaderHooks,
 ) => Promise<OpenFiles>
 

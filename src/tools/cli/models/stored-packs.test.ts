@@ -16,13 +16,14 @@ import type { Device } from '../../../core/store/device/device.ts'
 import { ModelStore } from '../../../core/store/device/model-store.ts'
 import { fileKey } from '../../../core/store/device/notes.ts'
 import { listFiles } from '../../../core/store/stored-models.ts'
+import { readsPack } from '../../../engine/load/pack/stored-pack.ts'
 import { packContents } from '../../../engine/load/pack-model.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
 import { openModelFiles } from '../files.ts'
 import { nodeHost } from '../node-host.ts'
 import { diskDevice } from '../store/node-device.ts'
 import { listStoredModels } from './stored-models.ts'
-import { openPacked, readsPack } from './stored-packs.ts'
+import { openPacked } from './stored-packs.ts'
 
 let home: string
 let server: FileServer

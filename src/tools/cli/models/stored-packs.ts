@@ -3,37 +3,25 @@ import type { ByteSource } from '../../../core/base/bytes.ts'
 import { HalfbyteError, isHalfbyteError } from '../../../core/base/errors.ts'
 import { packBytes } from '../../../core/formats/hbm/hbm.ts'
 import { type PackContents, writePack } from '../../../core/formats/hbm/hbm-writer.ts'
-import { isTowerName, type Place } from '../../../core/formats/names/named-files.ts'
+import type { Place } from '../../../core/formats/names/named-files.ts'
 import { openFiles } from '../../../core/formats/open-files.ts'
-import { packAddress } from '../../../core/store/derived.ts'
 import type { Device } from '../../../core/store/device/device.ts'
 import { ModelStore } from '../../../core/store/device/model-store.ts'
 import type { StoredPart, Version } from '../../../core/store/device/part-file.ts'
 import { mendedSource } from '../../../core/store/mended.ts'
-import type { LoadOptions, LoadProgress } from '../../../engine/api/types.ts'
+import type { LoadProgress } from '../../../engine/api/types.ts'
 import type { OpenFiles } from '../../../engine/load/open/requested-files.ts'
+import { MOST_OF_FREE, mayHavePack, openPack, packPlace } from '../../../engine/load/pack/stored-pack.ts'
 import { packContents } from '../../../engine/load/pack-model.ts'
 import { prepareModel } from '../../../engine/load/prepare.ts'
 import { isUrl } from '../hub-here.ts'
 import { nodeHost } from '../node-host.ts'
 import { packageVersion } from '../options.ts'
 
-/** Packs hold the weights as `auto` stores them, without adapters, towers or another architecture. */
-export const readsPack = ({
-  weights = 'auto',
-  lora = [],
-  vision,
-  architecture,
-}: Pick<LoadOptions, 'weights' | 'lora' | 'vision' | 'architecture'>): boolean =>
-  weights === 'auto' && lora.length === 0 && vision === undefined && architecture === undefined
-
 interface PackHooks {
   readonly signal: AbortSignal
   readonly onProgress?: ((event: LoadProgress) => void) | undefined
 }
-
-/** A pack takes at most this fraction of the free space. */
-const MOST_OF_FREE = 0.5
 
 /**
  * Opens the pack of the stored model at `place`, which is made if there is none. If there can be no pack,
@@ -47,7 +35,7 @@ export async function openPacked(
 ): Promise<OpenFiles> {
   const files = await open()
   // Only downloaded models have packs: files on this machine are not stored.
-  if (device === undefined || !isUrl(place) || !/\.gguf$/i.test(place) || isTowerName(place)) return files
+  if (device === undefined || !isUrl(place) || !mayHavePack(place)) return files
   try {
     const pack = await packOf(device, files, open, hooks)
     if (pack === undefined) return files
@@ -68,21 +56,17 @@ async function packOf(
   hooks: PackHooks,
 ): Promise<OpenFiles | undefined> {
   const store = await ModelStore.open(device)
-  const [{ address: first = '' } = {}] = files.sources
-  const etag = store && (await versionOf(store, files.sources))
-  if (store === undefined || etag === undefined) return undefined
-  const address = packAddress(first)
-  const known = await store.version(address)
-  if (known !== undefined && known.etag !== etag) await store.remove(address)
+  const place = store && (await packPlace(store, files.sources, packageVersion()))
+  if (store === undefined || place === undefined) return undefined
+  const { address, etag } = place
   const opened = async ({ sources }: OpenFiles): Promise<ByteSource | undefined> => {
-    const stored = await store.openStored(address)
-    if (stored !== undefined) return named(stored)
+    const stored = await openPack(store, place)
+    if (stored !== undefined) return stored
     const filled = await store.fill(address, (part) => writeStored(part, etag, sources, device, hooks), hooks)
     if (filled?.file === undefined) return undefined
     // The hashes inside are of the bytes that were just written.
     await store.noteChecked(address)
-    const made = await store.openStored(address)
-    return made && named(made)
+    return openPack(store, place)
   }
   const source = await opened(files)
   if (source === undefined) return undefined
@@ -103,20 +87,6 @@ async function packOf(
     close: async () => mended.close?.(),
     distrust: () => store.remove(address),
   }
-}
-
-/** Readers know the format by the name's extension. */
-const named = (source: ByteSource): ByteSource => ({ ...source, name: 'model.hbm' })
-
-/** Changes with the files, and with the release, which may choose other encodings. */
-async function versionOf(store: ModelStore, sources: readonly ByteSource[]): Promise<string | undefined> {
-  const versions: string[] = []
-  for (const { address = '' } of sources) {
-    const version = await store.version(address)
-    if (version === undefined) return undefined
-    versions.push(`${version.size} ${version.etag}`)
-  }
-  return [packageVersion(), ...versions].join(', ')
 }
 
 /** Undefined if the pack would take too much of the disk. */

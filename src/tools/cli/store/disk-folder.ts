@@ -29,6 +29,7 @@ export class DiskFolder implements Folder {
     if (create) await quotaErrors(async () => (await open(path, 'a')).close())
     else await stat(path)
     return {
+      path,
       getFile: () => entryFile(path),
       createSyncAccessHandle: async ({ mode } = { mode: 'readwrite' }) =>
         Object.assign(openHandle(path, mode === 'read-only' ? 'r' : 'r+'), { mode }),
@@ -78,7 +79,8 @@ async function entryFile(path: string): Promise<EntryFile> {
   }
 }
 
-function openHandle(path: string, flags: 'r' | 'r+'): SyncFile {
+/** Throws what `node:fs` throws. */
+export function openHandle(path: string, flags: 'r' | 'r+'): SyncFile {
   const descriptor = openSync(path, flags)
   let isOpen = true
   return {
