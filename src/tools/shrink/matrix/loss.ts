@@ -1,5 +1,5 @@
-// The loss of codes: sum_j (sum_{i <= j} e_i C_ji)^2 for each row, by the factor C of the Hessian. The parts of
-// earlier blocks of inputs are summed in f32.
+// The loss of codes: sum_j (sum_{i <= j} e_i C_ji)^2 for each row, by the factor C of the Hessian. The parts
+// of earlier blocks of inputs are summed in f32.
 
 import { GROUP_SIZE } from '../../../core/abi/encodings.ts'
 import { CODES, type CodedMatrix, checkWeights, type GridFormat, groupsOf } from '../codes/coded-matrix.ts'

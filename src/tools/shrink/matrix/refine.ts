@@ -32,8 +32,8 @@ export const DEFAULT_SWEEPS = 8
 const MIN_GAIN = 1e-4
 
 /**
- * Modifies `coded`, and returns its loss without damping. The loss, including damping, never grows by more than
- * rounding to f32.
+ * Modifies `coded`, and returns its loss without damping. The loss, including damping, never grows by more
+ * than rounding to f32.
  */
 export function refine(
   weights: ArrayLike<number>,

@@ -57,7 +57,8 @@ const BLOCK = 32
 
 /**
  * Multiplies rows [n][k] by H^-1, in place, where H = C^T C: solves with C, from its last column, then with
- * C^T. In f32: a target that is off by rounding costs nothing, because damping bounds what it is multiplied by.
+ * C^T. In f32: a target that is off by rounding costs nothing, because damping bounds what it is multiplied
+ * by.
  */
 function divideRows(rows: Float32Array, n: number, { k, mirror, dense }: Factor): void {
   const { values, stride } = mirror

@@ -154,8 +154,8 @@ export class SolverCrew {
   }
 
   /**
-   * A memory for products of codes in which this thread may allocate `bytes`. It replaces the last one. Throws
-   * `out-of-memory`, or `internal` if a thread died.
+   * A memory for products of codes in which this thread may allocate `bytes`. It replaces the last one.
+   * Throws `out-of-memory`, or `internal` if a thread died.
    */
   async openCodes(bytes: number): Promise<CodeMemory> {
     const { solver } = this.#options
