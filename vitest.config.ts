@@ -13,9 +13,11 @@ const PYTHON = '**/*.python.test.ts'
 /**
  * Tests that are slow relative to what they catch before a change: those that start the command, compress
  * models or write graphs like exporters. `npm run test:all` runs them; `npm run test:unit -- FOLDER` does
- * too.
+ * too. So does the test of leaks, which collects all garbage: in a process that has run other files, that
+ * takes ten times as long.
  */
 const LONG = [
+  'src/engine/api/leaks.test.ts',
   'src/tools/cli/commands/{prune,quantize,resume}.test.ts',
   'src/tools/cli/compress/**/*.test.ts',
   'lab/bench/**/*.test.ts',

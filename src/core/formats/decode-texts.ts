@@ -3,6 +3,8 @@
 
 /** V8 copies slices up to this length. A longer slice would keep the text of all of them alive. */
 const LONGEST_SLICE = 12
+/** A u64. */
+const LENGTH_BYTES = 8
 
 /**
  * The texts from `at`: at most `most`, and only those that `bytes` hold as a whole. `next`: where the
@@ -36,9 +38,8 @@ export function decodeTexts(
 
 /** The texts with a zero byte after each. */
 function joinTexts(bytes: Uint8Array, start: number, most: number) {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-  // A text and its zero take less than the text and its length.
-  const joined = new Uint8Array(bytes.length - start)
+  const lengths = wholeTexts(bytes, start, most)
+  const joined = new Uint8Array(lengths.reduce((sum, length) => sum + length + 1, 0))
   /** Where each text ends in `joined`. */
   const ends: number[] = []
   /** Where each text ends in UTF-16 units, if its bytes are valid. */
@@ -47,10 +48,9 @@ function joinTexts(bytes: Uint8Array, start: number, most: number) {
   let at = start
   let to = 0
   let units = 0
-  while (ends.length < most && at + 8 <= bytes.length && view.getUint32(at + 4, true) === 0) {
-    const end = at + 8 + view.getUint32(at, true)
-    if (end > bytes.length) break
-    for (at += 8; at < end; at++) {
+  for (const length of lengths) {
+    at += LENGTH_BYTES
+    for (const end = at + length; at < end; at++) {
       const byte = bytes[at]!
       joined[to++] = byte
       if (byte === 0) hasZeros = true
@@ -60,5 +60,19 @@ function joinTexts(bytes: Uint8Array, start: number, most: number) {
     ends.push(to++)
     unitEnds.push(units++)
   }
-  return { joined: joined.subarray(0, to), ends, unitEnds, hasZeros, next: at }
+  return { joined, ends, unitEnds, hasZeros, next: at }
+}
+
+/** The lengths of at most `most` texts, up to the first that `bytes` do not hold as a whole. */
+function wholeTexts(bytes: Uint8Array, start: number, most: number): number[] {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const lengths: number[] = []
+  for (let at = start; lengths.length < most && at + LENGTH_BYTES <= bytes.length; ) {
+    if (view.getUint32(at + 4, true) !== 0) break
+    const length = view.getUint32(at, true)
+    at += LENGTH_BYTES + length
+    if (at > bytes.length) break
+    lengths.push(length)
+  }
+  return lengths
 }

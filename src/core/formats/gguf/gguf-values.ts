@@ -67,13 +67,13 @@ async function readArray(reader: SlabReader, file: string, key: string, depth: n
       { offset: reader.position },
     )
   }
+  const count = Number(length)
   const values: MetaValue[] = []
-  while (values.length < Number(length)) {
+  while (values.length < count) {
     if (type === STRING) {
       // Vocabularies have 10^5 strings, so only a string that crosses the end of the slab creates a promise.
-      for (const text of reader.prefixedTexts(Number(length) - values.length)) values.push(text)
-      if (values.length < Number(length))
-        values.push(await readString(reader, file, `an element of ${shown(key)}`))
+      for (const text of reader.prefixedTexts(count - values.length)) values.push(text)
+      if (values.length < count) values.push(await readString(reader, file, `an element of ${shown(key)}`))
     } else if (type === ARRAY) {
       values.push(await readValue(reader, file, key, type, depth + 1))
     } else {

@@ -96,7 +96,10 @@ describe('Engine.load', () => {
 test('the functions for stored files see the store on disk', async () => {
   await textOf()
   const size = server.files.get('m.gguf')!.length
-  expect((await storedFiles()).map((file) => file.url)).toEqual([url, `pack:auto:${url}`])
+  const files = await storedFiles()
+  expect(files.map((file) => file.url)).toEqual([url, `pack:auto:${url}`])
+  expect(await storedBytes(url)).toBe(files.reduce((sum, file) => sum + file.size, 0))
+  expect(await makeRoom(size)).toEqual([`pack:auto:${url}`])
   expect(await storedBytes(url)).toBe(size)
   expect(await makeRoom(size)).toEqual([url])
   expect(await storedBytes(url)).toBe(0)
