@@ -3,11 +3,9 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
+import { packOfGguf } from '../../../../test/conformance/testing/writers/pack-of-gguf.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
-import { bufferSource, joinBytes } from '../../../core/base/bytes.ts'
-import { writePack } from '../../../core/formats/hbm/hbm-writer.ts'
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
-import { openFiles } from '../../../core/formats/open-files.ts'
 import { packAddress } from '../../../core/store/derived.ts'
 import { ModelStore } from '../../../core/store/device/model-store.ts'
 import { fileKey } from '../../../core/store/device/notes.ts'
@@ -16,8 +14,6 @@ import { memoryStorage } from '../../../core/store/testing/memory-folders.ts'
 import { nodeHost } from '../../../tools/cli/node-host.ts'
 import type { LoadRequest } from '../../wire/protocol.ts'
 import { loadModel } from '../load-model.ts'
-import { packContents } from '../pack-model.ts'
-import { prepareModel } from '../prepare.ts'
 
 let folder: ReturnType<ReturnType<typeof memoryStorage>>
 let server: FileServer
@@ -35,15 +31,6 @@ afterEach(async () => {
 
 const modelOf = async (seed: number): Promise<Uint8Array> =>
   (await ggufFile(randomLlama({ seed, layers: 3, heads: 8, intermediate: 512 }), 'F16')).bytes()
-
-/** The pack of a GGUF, as `halfbyte convert` writes it. */
-async function packed(gguf: Uint8Array): Promise<Uint8Array> {
-  const file = await openFiles([bufferSource('m.gguf', gguf)], nodeHost())
-  const parts: Uint8Array[] = []
-  const prepared = await prepareModel(file, { weights: 'auto', forPack: true })
-  for await (const chunk of writePack(await packContents(prepared))) parts.push(chunk.slice())
-  return joinBytes(parts)
-}
 
 /** Loads the model, and stores its pack if the load offers to. */
 async function load({
@@ -76,7 +63,7 @@ test('the first load stores a pack, which later loads read without a network', a
   const first = await load()
   expect(first.offers).toBe(true)
   const bytes = (await binOf(packAddress(url)))!.bytes
-  expect(Buffer.compare(bytes, await packed(server.files.get('m.gguf')!))).toBe(0)
+  expect(Buffer.compare(bytes, await packOfGguf(server.files.get('m.gguf')!))).toBe(0)
   server.behaviour.status = 503
   const before = folder.reads.length
   const second = await load()
@@ -111,7 +98,7 @@ test('a new version of the file gets a new pack', async () => {
   expect(second.offers).toBe(true)
   expect(second.fingerprint).not.toBe(fingerprint)
   const bytes = (await binOf(packAddress(url)))!.bytes
-  expect(Buffer.compare(bytes, await packed(await modelOf(2)))).toBe(0)
+  expect(Buffer.compare(bytes, await packOfGguf(await modelOf(2)))).toBe(0)
 })
 
 test('a damaged pack is removed, and the same load reads the file', async () => {

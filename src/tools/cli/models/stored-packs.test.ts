@@ -6,21 +6,16 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
+import { packOfGguf } from '../../../../test/conformance/testing/writers/pack-of-gguf.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
-import { bufferSource, joinBytes } from '../../../core/base/bytes.ts'
-import { writePack } from '../../../core/formats/hbm/hbm-writer.ts'
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
-import { openFiles } from '../../../core/formats/open-files.ts'
 import { packAddress } from '../../../core/store/derived.ts'
 import type { Device } from '../../../core/store/device/device.ts'
 import { ModelStore } from '../../../core/store/device/model-store.ts'
 import { fileKey } from '../../../core/store/device/notes.ts'
 import { listFiles } from '../../../core/store/stored-models.ts'
 import { readsPack } from '../../../engine/load/pack/stored-pack.ts'
-import { packContents } from '../../../engine/load/pack-model.ts'
-import { prepareModel } from '../../../engine/load/prepare.ts'
 import { openModelFiles } from '../files.ts'
-import { nodeHost } from '../node-host.ts'
 import { diskDevice } from '../store/node-device.ts'
 import { listStoredModels } from './stored-models.ts'
 import { openPacked } from './stored-packs.ts'
@@ -40,15 +35,6 @@ afterEach(async () => {
 })
 
 const modelOf = async (seed: number): Promise<Uint8Array> => (await ggufFile(randomLlama({ seed }))).bytes()
-
-/** The pack of a GGUF, as `halfbyte convert` writes it. */
-async function packed(gguf: Uint8Array): Promise<Uint8Array> {
-  const file = await openFiles([bufferSource('m.gguf', gguf)], nodeHost())
-  const parts: Uint8Array[] = []
-  const prepared = await prepareModel(file, { weights: 'auto', forPack: true })
-  for await (const chunk of writePack(await packContents(prepared))) parts.push(chunk.slice())
-  return joinBytes(parts)
-}
 
 /** Opens the model as a load would, and reads all of it. `made`: whether weights were converted. */
 async function opened({
@@ -83,7 +69,7 @@ async function opened({
 const binOf = async (address: string) => join(home, 'models', `${await fileKey(address)}.bin`)
 
 test('the first load makes the pack, and the next ones read it without a network', async () => {
-  const expected = await packed(server.files.get('m.gguf')!)
+  const expected = await packOfGguf(server.files.get('m.gguf')!)
   const first = await opened()
   expect(first).toMatchObject({ name: 'model.hbm', isChecked: true, made: true })
   expect(Buffer.compare(first.bytes, expected)).toBe(0)
@@ -103,7 +89,7 @@ test('a damaged pack is made again while it is read', async () => {
   await writeFile(path, bytes)
   const again = await opened()
   expect(again.made).toBe(true)
-  expect(Buffer.compare(again.bytes, await packed(server.files.get('m.gguf')!))).toBe(0)
+  expect(Buffer.compare(again.bytes, await packOfGguf(server.files.get('m.gguf')!))).toBe(0)
   expect((await opened()).made).toBe(false)
 })
 
@@ -115,7 +101,7 @@ test('a new version of the model gets a new pack', async () => {
   await store.doubt(url)
   const again = await opened()
   expect(again.made).toBe(true)
-  expect(Buffer.compare(again.bytes, await packed(await modelOf(2)))).toBe(0)
+  expect(Buffer.compare(again.bytes, await packOfGguf(await modelOf(2)))).toBe(0)
 })
 
 test('an abort stops the work, and the next load begins anew', async () => {
