@@ -155,8 +155,8 @@ export async function openPool(runtime: Runtime, options: PoolOptions): Promise<
 }
 
 /**
- * The pool of threads that have been started before, or a new one. From now on, `onDeath` is told when one
- * dies.
+ * The pool whose threads were started early, or a new pool without threads. `onDeath` is called if one of its
+ * threads dies later.
  */
 function takenOver(early: EarlyThreads | undefined, options: SharedPoolOptions): SharedPool {
   if (early === undefined) return new SharedPool(options)
