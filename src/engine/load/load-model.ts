@@ -9,7 +9,7 @@ import { withStateBudget } from './memory-need.ts'
 import { openAdapters, openAny } from './open/open-any.ts'
 import { openVision } from './open/open-vision.ts'
 import { type FileOpener, type OpenFiles, type PackPlace, withFiles } from './open/requested-files.ts'
-import { packKeeper } from './pack/keep-pack.ts'
+import { isWorthPack, packKeeper } from './pack/keep-pack.ts'
 import { asOriginal, isDamage, openEngineFiles } from './pack/stored-pack.ts'
 import { keepsFloats, prepareModel } from './prepare.ts'
 
@@ -60,9 +60,9 @@ async function loadOnce(
       const bfloats = keepsFloats(request)
       const { file, files } = await openAny(source, open, host, { signal, bfloats, dtype })
       if (file.format === 'hbm') packs.push(files)
-      if (source === request.source) place = files.packPlace
       const adapters = await openAdapters(lora, open, host, signal)
       const prepared = await prepareModel(file, { ...request, architecture, contextLength, adapters, signal })
+      if (source === request.source && isWorthPack(prepared)) place = files.packPlace
       return files.isCopy === true ? asOriginal(prepared) : prepared
     }
     const main = await prepare(request.source, request)

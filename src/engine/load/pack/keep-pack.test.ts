@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { ggufFile } from '../../../../test/conformance/testing/model-files.ts'
 import { randomLlama } from '../../../../test/conformance/testing/random-llama.ts'
 import { packOfGguf } from '../../../../test/conformance/testing/writers/pack-of-gguf.ts'
+import { typedGguf } from '../../../../test/conformance/testing/writers/typed-gguf.ts'
 import { type FileServer, serveFiles } from '../../../../test/helpers/file-server.ts'
 import { givenPlace } from '../../../core/formats/names/named-files.ts'
 import { packAddress } from '../../../core/store/derived.ts'
@@ -87,6 +88,12 @@ test.each([
   const used = (await listFiles()).find((file) => file.url === packAddress(url))?.used
   expect((await load(options)).offers).toBe(false)
   expect((await listFiles()).find((file) => file.url === packAddress(url))?.used).toBe(used)
+})
+
+test('a file whose rows all threads move as they are stored gets no pack', async () => {
+  const model = randomLlama({ seed: 1, layers: 12, heads: 8, intermediate: 512 })
+  server.files.set('m.gguf', await (await typedGguf(model, () => 'Q8_0')).bytes())
+  expect((await load()).offers).toBe(false)
 })
 
 test('a new version of the file gets a new pack', async () => {
