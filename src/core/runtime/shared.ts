@@ -10,7 +10,7 @@ import type { PlaceRequest } from './place-pieces.ts'
 import { diedError, disposedError, type Pool } from './pool.ts'
 
 /** Kernels need little stack. The first thread's stack is as large. */
-const STACK_BYTES = 65536
+export const STACK_BYTES = 65536
 /** Workers start in 0.1 s, more slowly on a phone under load. A worker that fails silently never answers. */
 const START_TIMEOUT_MS = 15_000
 

@@ -62,7 +62,8 @@ async function loadOnce(
       if (file.format === 'hbm') packs.push(files)
       const adapters = await openAdapters(lora, open, host, signal)
       const prepared = await prepareModel(file, { ...request, architecture, contextLength, adapters, signal })
-      if (source === request.source && isWorthPack(prepared)) place = files.packPlace
+      const mayKeep = source === request.source && files.packPlace !== undefined
+      if (mayKeep && isWorthPack(prepared)) place = files.packPlace
       return files.isCopy === true ? asOriginal(prepared) : prepared
     }
     const main = await prepare(request.source, request)

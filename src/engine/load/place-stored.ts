@@ -30,6 +30,7 @@ import {
   tableOf,
 } from '../../core/runtime/place-pieces.ts'
 import { storedType } from '../../core/runtime/row-mover.ts'
+import { STACK_BYTES } from '../../core/runtime/shared.ts'
 import { ChunkSums } from '../../core/store/device/chunk-sums.ts'
 import { CHUNK_BYTES } from '../../core/store/device/sums.ts'
 import { checkMatrix, type StreamPart } from '../../core/weights/part.ts'
@@ -39,7 +40,7 @@ const COPY_BYTES = 1 << 20
 /** Pieces that this thread places before it lets messages be handled: about a millisecond of work. */
 const PIECES_PER_TASK = 4
 /** The buffer of a thread, and its stack, which its pool allocates. */
-const THREAD_BYTES = RECORD_BYTES + STAGE_BYTES + (64 << 10)
+const THREAD_BYTES = RECORD_BYTES + STAGE_BYTES + STACK_BYTES
 /** Everything else that is allocated before the weights are in their places. */
 const OTHER_BYTES = 64 << 10
 /** How long to wait for other threads, each of which is placing one piece. */

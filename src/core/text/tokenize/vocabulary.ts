@@ -158,11 +158,7 @@ export class Vocabulary {
    * gap.
    */
   idWithin(text: string, from: number, to: number, gap = to): number | undefined {
-    let slot = SEED
-    for (let at = from; at < to; at++)
-      if (at !== gap) slot = Math.imul(slot ^ text.charCodeAt(at), 0x01000193)
-    slot ^= slot >>> 15
-    for (; ; slot++) {
+    for (let slot = hashOf(text, from, to, gap); ; slot++) {
       slot &= this.#slots.length - 1
       const id = this.#slots[slot]! - 1
       if (id < 0) return undefined
@@ -172,14 +168,10 @@ export class Vocabulary {
 
   /** The slot of the token, or the free slot where it belongs. */
   #slotOf(token: string): number {
-    let slot = SEED
-    for (let at = 0; at < token.length; at++) slot = Math.imul(slot ^ token.charCodeAt(at), 0x01000193)
-    slot ^= slot >>> 15
-    for (;;) {
+    for (let slot = hashOf(token, 0, token.length, token.length); ; slot++) {
       slot &= this.#slots.length - 1
       const id = this.#slots[slot]! - 1
       if (id < 0 || this.tokens[id] === token) return slot
-      slot++
     }
   }
 
@@ -200,6 +192,13 @@ export class Vocabulary {
       this.#spelling.replacements.reduce((text, [from, to]) => text.replaceAll(from, to), token),
     )
   }
+}
+
+/** The hash of the units [from, to) of `text` without the one at `gap`. */
+function hashOf(text: string, from: number, to: number, gap: number): number {
+  let hash = SEED
+  for (let at = from; at < to; at++) if (at !== gap) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash ^ (hash >>> 15)
 }
 
 /** Whether the token is the units [from, to) of `text` without the one at `gap`. */
